@@ -1,0 +1,97 @@
+"""What a record depends on.
+
+A source names one thing that can move: a row or a whole reference table of an issuer, the issuer's
+set of derivation rules, another record, a named premise, or a target that can be probed. It holds no
+version; a `Stamp` is a source at a version.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+from lapse.errors import InvalidValue
+
+__all__ = ["Source", "SourceKind"]
+
+SourceKind = Literal["row", "table", "rules", "record", "premise", "probe"]
+"""The kinds of thing a record can rest on. Plain strings: an enum member hashes in Python code,
+and sources are hashed on every lookup."""
+
+_KINDS = frozenset(get_args(SourceKind))
+
+
+class Source(NamedTuple):
+    """One thing that can move. Build it with the constructor of its kind.
+
+    Attributes:
+        kind: what sort of thing it is.
+        issuer: who answers for it: an origin such as ``https://api.example`` for rows, tables and
+            rules; empty for records; the workspace for premises; how to look for probes.
+        name: the table, the record's id, the premise, or the probe's target; empty for rules.
+        key: the row's key; empty for everything but rows.
+    """
+
+    kind: SourceKind
+    issuer: str
+    name: str
+    key: str = ""
+
+    @classmethod
+    def row(cls, issuer: str, table: str, key: str) -> Source:
+        """A row of an issuer's reference table."""
+        return cls("row", issuer, table, key)
+
+    @classmethod
+    def table(cls, issuer: str, table: str) -> Source:
+        """A whole reference table of an issuer."""
+        return cls("table", issuer, table)
+
+    @classmethod
+    def rules(cls, issuer: str) -> Source:
+        """The issuer's set of derivation rules."""
+        return cls("rules", issuer, "")
+
+    @classmethod
+    def record(cls, record_id: str) -> Source:
+        """Another record of the same ledger."""
+        return cls("record", "", record_id)
+
+    @classmethod
+    def premise(cls, workspace: str, premise: str) -> Source:
+        """A named premise of a workspace."""
+        return cls("premise", workspace, premise)
+
+    @classmethod
+    def probe(cls, how: str, target: str) -> Source:
+        """A target that can be looked at again: how is ``http``, ``file``, ``sql``, …"""
+        return cls("probe", how, target)
+
+    @property
+    def container(self) -> Source:
+        """The table of a row; the source itself for every other kind."""
+        return Source("table", self.issuer, self.name) if self.kind == "row" else self
+
+    def __str__(self) -> str:
+        """The form people read: ``issuer/table:key``, ``issuer/rules``, ``record:id``."""
+        match self.kind:
+            case "row":
+                return f"{self.issuer}/{self.name}:{self.key}"
+            case "rules":
+                return f"{self.issuer}/rules"
+            case "record":
+                return f"record:{self.name}"
+            case "table" | "premise" | "probe":
+                return f"{self.issuer}/{self.name}"
+
+    @classmethod
+    def from_parts(cls, parts: object) -> Source:
+        """Read back the four parts as they are stored and digested.
+
+        Raises:
+            InvalidValue: the value is not four strings of which the first is a known kind.
+        """
+        match parts:
+            case [str() as kind, str(issuer), str(name), str(key)] if kind in _KINDS:
+                return cls(kind, issuer, name, key)
+            case _:
+                raise InvalidValue("source", parts, "pass [kind, issuer, name, key]")
