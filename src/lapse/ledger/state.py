@@ -160,46 +160,77 @@ class State:
 
     # -- applying ----------------------------------------------------------------------------
 
+    def check(self, changes: Iterable[Change]) -> None:
+        """Refuse changes that could not be applied in this order; nothing is changed.
+
+        Ask before a store is given them: what a store has acknowledged has to fold.
+
+        Raises:
+            IllegalChange: one names another head (rule 1), or a record's status does not allow it
+                (rule 2), or a record would be written past its mark (rule 4).
+        """
+        head = self.head
+        statuses: dict[str, Status] = {}
+        versions: dict[Source, str | None] = {}
+        for change in changes:
+            if change.previous != head.digest or change.seq != head.seq + 1:
+                msg = f"change {change.seq} does not follow change {head.seq}; read the changes after it first"
+                raise IllegalChange(msg)
+            head = change.head
+            if change.source is not None and (
+                change.kind is ChangeKind.ADVANCED or change.source not in self._marks
+            ):
+                versions[change.source] = change.version
+            for part in change.parts:
+                self._check_part(change.kind, part, statuses, versions)
+
     def apply(self, change: Change) -> None:
         """Take one change in.
 
         Raises:
-            IllegalChange: it names another head (rule 1), or a record's status does not allow it
-                (rule 2), or a record would be written past its mark (rule 4). The state is as before.
+            IllegalChange: as `check` says; the state is as before.
         """
-        if change.previous != self.head.digest or change.seq != self.head.seq + 1:
-            msg = f"change {change.seq} does not follow change {self.head.seq}; read the changes after it first"
-            raise IllegalChange(msg)
-        self._check(change)
+        self.check((change,))
         if change.source is not None:
             self._move_mark(change.source, change)
         for part in change.parts:
             self._apply_part(change, part)
         self.head = change.head
 
-    def _check(self, change: Change) -> None:
-        if change.kind is ChangeKind.WRITTEN:
-            for part in change.parts:
-                self._check_written(change, part)
-            return
-        allowed = _MAY_COME_FROM.get(change.kind, frozenset())
-        for part in change.parts:
-            status = self.record(part.record).status
-            if status not in allowed and not (part.body is None and status is Status.PURGED):
-                msg = f"record {part.record} is {status}: it cannot be {change.kind}"
+    def _check_part(
+        self, kind: ChangeKind, part: Part, statuses: dict[str, Status], versions: dict[Source, str | None]
+    ) -> None:
+        known = self._live.get(part.record) or self._ended.get(part.record)
+        before = statuses.get(part.record, None if known is None else known.status)
+        if kind is ChangeKind.WRITTEN:
+            if before is not None:
+                msg = f"record {part.record} exists already; a repair writes another record"
                 raise IllegalChange(msg)
-
-    def _check_written(self, change: Change, part: Part) -> None:
-        if part.record in self._live or part.record in self._ended:
-            msg = f"record {part.record} exists already; a repair writes another record"
+            self._check_marks(part, versions)
+        elif before is None:
+            msg = f"no record {part.record!r}: it cannot be {kind}; write it first"
             raise IllegalChange(msg)
-        record = change.written_record(part)
-        for source, version in () if record is None else _rests_on(record.stamps):
-            mark = self._marks.get(source)
-            if mark is not None and mark.reconciled != version:
+        elif before not in _MAY_COME_FROM[kind] and not (part.body is None and before is Status.PURGED):
+            msg = f"record {part.record} is {before}: it cannot be {kind}"
+            raise IllegalChange(msg)
+        after = kind.leads_to or before
+        statuses[part.record] = Status.PURGED if part.body is None else after or Status.ACTIVE
+
+    def _check_marks(self, part: Part, versions: Mapping[Source, str | None]) -> None:
+        if part.body is None:
+            return
+        record = Record.from_json(part.record, part.value())
+        for source, version in _rests_on(record.stamps):
+            if source in versions:
+                reconciled = versions[source]
+            elif (mark := self._marks.get(source)) is not None:
+                reconciled = mark.reconciled
+            else:
+                continue
+            if reconciled != version:
                 msg = (
                     f"record {part.record} is stamped {source} at {version!r}, but the records under it were "
-                    f"reconciled with {mark.reconciled!r}; advance the source first"
+                    f"reconciled with {reconciled!r}; advance the source first"
                 )
                 raise IllegalChange(msg)
 

@@ -1,0 +1,89 @@
+"""From a URL to a memory: where the parts are put together for users of the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from lapse.contract import A2DC
+from lapse.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lapse.contract import EvictionPolicy
+    from lapse.ledger import Anchor, Clock, Ids, Store
+    from lapse.runtime import Memory, Observer
+
+__all__ = ["open", "open_store"]
+
+_REMEDY = "pass a path, 'sqlite:///PATH', 'postgresql://…' or 'memory:'"
+
+
+def open(  # noqa: A001 - lapse.open(...) is how it is called
+    url: str | Path,
+    *,
+    policy: EvictionPolicy = A2DC,
+    anchor: Anchor | None = None,
+    observers: Iterable[Observer] = (),
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> Memory:
+    """Open a durable memory, creating it where there is none.
+
+    Args:
+        url: a file's path or ``sqlite:///PATH`` (several processes may share it), ``postgresql://…``
+            (several machines may), or ``memory:`` (this process only, for trying things out).
+        policy: which fixes go when a table moved.
+        anchor: what keeps the head of the chain outside the store; with it, a ledger that was
+            altered, cut or put back is refused.
+        observers: who is told about every decision.
+        clock: tells the time; the system's when left out.
+        ids: makes up ids; random ones when left out.
+
+    Raises:
+        InvalidValue: the URL names no kind of store.
+        MissingExtra: the store's driver is not installed.
+        StoreError: the store cannot be opened, or is not a lapse ledger.
+        LedgerNotTrusted: the ledger is not the one that was anchored.
+    """
+    from lapse.runtime import Memory  # noqa: PLC0415 - "import lapse" stays light
+    from lapse.storage import RandomIds, SystemClock  # noqa: PLC0415
+
+    time = SystemClock() if clock is None else clock
+    names = RandomIds() if ids is None else ids
+    store = open_store(url, ids=names)
+    if anchor is not None:
+        from lapse.storage.anchor import TrustedStore  # noqa: PLC0415
+
+        store = TrustedStore(store, anchor, clock=time)
+    return Memory(store, clock=time, ids=names, policy=policy, observers=observers)
+
+
+def open_store(url: str | Path, *, ids: Ids) -> Store:
+    """Open the store that a URL names; `open` says which there are and what it raises."""
+    if isinstance(url, Path):
+        return _sqlite(url, ids)
+    if url == "memory:":
+        from lapse.storage import InMemoryStore  # noqa: PLC0415
+
+        return InMemoryStore(ids=ids)
+    parts = urlsplit(url)
+    if parts.scheme in ("postgresql", "postgres"):
+        from lapse.storage.postgres import PostgresStore  # noqa: PLC0415
+
+        return PostgresStore(url, ids=ids)
+    if parts.scheme == "sqlite":
+        if parts.netloc or not parts.path.strip("/"):
+            raise InvalidValue("url", url, "write three slashes before a relative path, four before an absolute one")
+        return _sqlite(Path(unquote(parts.path[1:])), ids)
+    if "://" in url or not url:
+        raise InvalidValue("url", url, _REMEDY)
+    return _sqlite(Path(url), ids)
+
+
+def _sqlite(path: Path, ids: Ids) -> Store:
+    from lapse.storage.sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore(path, ids=ids)

@@ -1,0 +1,198 @@
+"""The client arms of the source text (section 3.5) as values.
+
+=====  =========================================================================
+A0     keeps nothing
+A1     keeps everything, append-only; nothing is ever evicted
+A2     a table that moved takes every record under it along
+A2D    only records whose row changed go; the rest are restamped
+A2DC   A2D, and whatever rests on an evicted record goes with it
+A2DG   A2D, and so does what rests on a row downstream of a changed one
+=====  =========================================================================
+
+A policy looks at the state and at what changed, and names the records that go. It changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from lapse.contract.verdicts import Evict, Moved, Reason
+from lapse.ledger import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lapse.contract.messages import TableChanges
+    from lapse.ledger import Record, State
+
+__all__ = ["A0", "A1", "A2", "A2D", "A2DC", "A2DG", "POLICIES", "ByRow", "ByTable", "EvictionPolicy", "KeepAll", "KeepNone"]
+
+
+class EvictionPolicy(Protocol):
+    """Which remembered fixes go when a table or the rules moved."""
+
+    @property
+    def name(self) -> str:
+        """The arm's name in the source text."""
+        ...
+
+    @property
+    def remembers(self) -> bool:
+        """Whether fixes are kept at all."""
+        ...
+
+    @property
+    def watches(self) -> bool:
+        """Whether versions are compared; a policy that does not watch appends and never evicts."""
+        ...
+
+    @property
+    def asks(self) -> bool:
+        """Whether it needs to know which rows changed."""
+        ...
+
+    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+        """The records that go.
+
+        Args:
+            state: what is remembered.
+            moved: what moved.
+            changes: the service's answer to what changed in it; None when the policy does not ask.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeepNone:
+    """A0: no memory."""
+
+    name: str = "A0"
+    remembers: bool = False
+    watches: bool = False
+    asks: bool = False
+
+    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+        """Nothing is there to go."""
+        del state, moved, changes
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAll:
+    """A1: memory without invalidation, the arm that goes wrong silently."""
+
+    name: str = "A1"
+    remembers: bool = True
+    watches: bool = False
+    asks: bool = False
+
+    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+        """Nothing goes, whatever moved."""
+        del state, moved, changes
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ByTable:
+    """A2: table granularity."""
+
+    name: str = "A2"
+    remembers: bool = True
+    watches: bool = True
+    asks: bool = False
+
+    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+        """Every record under the table."""
+        del changes
+        if moved.source.kind == "rules":
+            return ()
+        return tuple(_everything(state, moved, Reason.TABLE_MOVED))
+
+
+@dataclass(frozen=True, slots=True)
+class ByRow:
+    """A2D and its two extensions: row granularity."""
+
+    name: str = "A2D"
+    consumers: bool = False
+    graph: bool = False
+    remembers: bool = True
+    watches: bool = True
+    asks: bool = True
+
+    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+        """The records whose row changed, and by configuration those that follow from them."""
+        if moved.source.kind == "rules":
+            return ()
+        gone = {evict.record.id: evict for evict in self._direct(state, moved, changes)}
+        if self.consumers:
+            _add_consumers(state, gone)
+        return tuple(gone.values())
+
+    def _direct(self, state: State, moved: Moved, changes: TableChanges | None) -> Iterator[Evict]:
+        if changes is None or not changes.complete:
+            gone = changes is not None and changes.version is None
+            yield from _everything(state, moved, Reason.TABLE_GONE if gone else Reason.LOG_TOO_SHORT)
+            return
+        issuer, table = moved.source.issuer, moved.source.name
+        for key, version in changes.rows.items():
+            yield from _on_row(state, Source.row(issuer, table, key), version)
+        if changes.rows:
+            yield from _without_row(state, moved)
+        if self.graph:
+            for other, key in changes.downstream:
+                yield from _downstream(state, Source.row(issuer, other, key))
+
+
+def _everything(state: State, moved: Moved, reason: Reason) -> Iterator[Evict]:
+    for record in _records_on(state, moved.source):
+        yield Evict(record, reason, moved.source, moved.was, moved.now)
+
+
+def _on_row(state: State, row: Source, version: str | None) -> Iterator[Evict]:
+    for record in _records_on(state, row):
+        was = _stamped(record, row)
+        if was != version:
+            yield Evict(record, Reason.ROW_MOVED, row, was, version)
+
+
+def _without_row(state: State, moved: Moved) -> Iterator[Evict]:
+    # A record stamped with the table alone is entered under the table, not under any row of it.
+    for record in _records_on(state, moved.source):
+        if any(stamp.source == moved.source for stamp in record.stamps):
+            yield Evict(record, Reason.ROW_UNKNOWN, moved.source, moved.was, moved.now)
+
+
+def _downstream(state: State, row: Source) -> Iterator[Evict]:
+    for record in _records_on(state, row):
+        yield Evict(record, Reason.DOWNSTREAM, row, _stamped(record, row), None)
+
+
+def _add_consumers(state: State, gone: dict[str, Evict]) -> None:
+    frontier = list(gone)
+    while frontier:
+        source = Source.record(frontier.pop())
+        for record in _records_on(state, source):
+            if record.id not in gone:
+                gone[record.id] = Evict(record, Reason.DEPENDENCY_EVICTED, source, _stamped(record, source), None)
+                frontier.append(record.id)
+
+
+def _records_on(state: State, source: Source) -> Iterator[Record]:
+    return map(state.record, sorted(state.index.on(source)))
+
+
+def _stamped(record: Record, source: Source) -> str | None:
+    return next((stamp.version for stamp in record.stamps if stamp.source == source), None)
+
+
+A0: Final = KeepNone()
+A1: Final = KeepAll()
+A2: Final = ByTable()
+A2D: Final = ByRow()
+A2DC: Final = ByRow("A2DC", consumers=True)
+A2DG: Final = ByRow("A2DG", graph=True)
+
+POLICIES: Final[dict[str, EvictionPolicy]] = {p.name: p for p in (A0, A1, A2, A2D, A2DC, A2DG)}
+"""The policies by the name a user types."""

@@ -1,0 +1,207 @@
+"""A fix as it is remembered: a suggestion turned into a record, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lapse.contract.messages import CacheHint
+from lapse.contract.verdicts import Reason
+from lapse.errors import InvalidValue
+from lapse.ledger import Interval, Kind, Outcome, Receipt, Record, Source, Stamp, canonical, digest, vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lapse.contract.messages import Envelope, Suggestion
+    from lapse.ledger import Instant, JsonObject
+
+__all__ = ["Fix", "Lesson", "amend", "fingerprint_of", "learned", "same_fix"]
+
+_DEEPEST = 64
+"""Levels of nesting that `amend` follows; a request nested deeper is replaced, not merged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """The exchange that a suggestion came from.
+
+    Attributes:
+        issuer: who answered.
+        operation: what was asked for, as method and path or tool name.
+        request: the request's members; None when it was not a JSON object.
+        envelope: the contract members of the answer.
+        at: when it arrived.
+    """
+
+    issuer: str
+    operation: str
+    request: JsonObject | None
+    envelope: Envelope
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A remembered fix, ready to be applied.
+
+    Attributes:
+        record: the record behind it; `record.id` is what `why` takes.
+        type: the action, from the issuer's vocabulary.
+        parameters: the literal values to merge into the request.
+        when: the request fields for which it holds; None: for one exact request.
+    """
+
+    record: Record
+    type: str
+    parameters: JsonObject
+    when: JsonObject | None
+
+    @classmethod
+    def of(cls, record: Record) -> Fix:
+        """Read a record of kind FIX."""
+        content = record.content
+        return cls(record, content["type"], content["parameters"], content["when"])
+
+    @property
+    def id(self) -> str:
+        """The record's id."""
+        return self.record.id
+
+    def holds_for(self, request: JsonObject) -> bool:
+        """Whether the fix was given for requests like this one."""
+        if self.when is None:
+            return self.record.content["request"] == fingerprint_of(request)
+        return all(_member(request, path) == (True, value) for path, value in self.when.items())
+
+
+def learned(
+    suggestion: Suggestion, lesson: Lesson, *, record_id: str, watched: bool
+) -> Record | Reason:
+    """The record to remember a suggestion by, or the reason not to.
+
+    Args:
+        suggestion: what the service offered.
+        lesson: the exchange it came from.
+        record_id: the id for a new record.
+        watched: whether the policy compares versions; if not, the record carries no stamps.
+    """
+    if suggestion.cache_hint is not CacheHint.CACHEABLE:
+        return Reason.NOT_CACHEABLE
+    stamps: tuple[Stamp, ...] = ()
+    if watched:
+        found = _stamps(suggestion, lesson)
+        if isinstance(found, Reason):
+            return found
+        stamps = found
+    when = None if suggestion.when is None else dict(suggestion.when)
+    asked = None if when is not None or lesson.request is None else fingerprint_of(lesson.request)
+    if when is None and asked is None:
+        return Reason.NO_DEPENDENCY
+    try:
+        receipt = _seen(suggestion, lesson)
+        situation = digest(canonical([suggestion.type, when, asked]))[:24]
+    except InvalidValue:
+        return Reason.NOT_JSON
+    content = {"type": suggestion.type, "parameters": dict(suggestion.parameters), "when": when, "request": asked}
+    return Record(
+        id=record_id,
+        kind=Kind.FIX,
+        slot=f"{lesson.operation} {situation}",
+        topic=lesson.operation,
+        content=content,
+        valid=Interval(lesson.at),
+        issuer=lesson.issuer,
+        stamps=stamps,
+        receipts=(receipt,),
+    )
+
+
+def same_fix(one: Record, other: Record) -> bool:
+    """Whether two records of a slot say the same thing on the same ground."""
+    return one.content == other.content and [(s.source, s.version) for s in one.stamps if s.source.kind == "row"] == [
+        (s.source, s.version) for s in other.stamps if s.source.kind == "row"
+    ]
+
+
+def fingerprint_of(request: JsonObject) -> str:
+    """What tells one exact request from another: SHA-256 of its RFC 8785 bytes, in hex.
+
+    A request that has no canonical form equals no other, so nothing is remembered for it by mistake.
+    """
+    try:
+        return digest(canonical(dict(request)))
+    except InvalidValue:
+        return digest(repr(request).encode(errors="backslashreplace"))
+
+
+def amend(request: JsonObject, parameters: JsonObject) -> dict[str, Any]:
+    """The request with the parameters merged in: objects member by member, everything else replaced."""
+    return _merged(request, parameters, _DEEPEST)
+
+
+def _merged(request: JsonObject, parameters: JsonObject, levels: int) -> dict[str, Any]:
+    merged = dict(request)
+    for name, value in parameters.items():
+        before = merged.get(name)
+        if levels and isinstance(before, dict) and isinstance(value, dict):
+            merged[name] = _merged(before, value, levels - 1)  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            merged[name] = value
+    return merged
+
+
+def _member(request: JsonObject, path: str) -> tuple[bool, Any]:
+    """The member at a dotted path, and whether it is there; a literal name wins over a path."""
+    if path in request:
+        return True, request[path]
+    here: Any = request
+    for name in path.split("."):
+        if not isinstance(here, dict) or name not in here:
+            return False, None
+        here = here[name]  # pyright: ignore[reportUnknownVariableType]
+    return True, here  # pyright: ignore[reportUnknownVariableType]
+
+
+def _stamps(suggestion: Suggestion, lesson: Lesson) -> tuple[Stamp, ...] | Reason:
+    versions = _versions(suggestion, lesson.envelope)
+    if not versions:
+        return Reason.NO_DEPENDENCY
+    if any(version is None for version in versions.values()):
+        return Reason.UNKNOWN_VERSION
+    issuer = lesson.issuer
+    stamps = [
+        Stamp(Source.row(issuer, row.table, row.key), row.version, versions[row.table]) for row in suggestion.rows
+    ]
+    covered = {row.table for row in suggestion.rows}
+    stamps += [Stamp(Source.table(issuer, t), v) for t, v in versions.items() if t not in covered]
+    if lesson.envelope.rules_version is not None:
+        stamps.append(Stamp(Source.rules(issuer), lesson.envelope.rules_version))
+    try:
+        return vector(stamps)
+    except InvalidValue:  # one row at two versions: the service contradicts itself
+        return Reason.UNKNOWN_VERSION
+
+
+def _seen(suggestion: Suggestion, lesson: Lesson) -> Receipt:
+    return Receipt(
+        observer=lesson.issuer,
+        source=Source.probe("exchange", lesson.operation),
+        at=lesson.at,
+        digest=digest(canonical([suggestion.type, dict(suggestion.parameters)])),
+        outcome=Outcome.CONFIRMS,
+    )
+
+
+def _versions(suggestion: Suggestion, envelope: Envelope) -> dict[str, str | None]:
+    """Each table the suggestion rests on, with its version in this response.
+
+    The suggestion's own vector counts over the envelope's map: it was read when the fix was made.
+    """
+    known: Mapping[str, str] = envelope.table_versions or {}
+    versions: dict[str, str | None] = {entry.table: entry.version for entry in suggestion.tables}
+    if not versions and suggestion.table is not None:
+        versions[suggestion.table] = known.get(suggestion.table)
+    for row in suggestion.rows:
+        versions.setdefault(row.table, known.get(row.table))
+    return versions

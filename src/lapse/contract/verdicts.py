@@ -1,0 +1,147 @@
+"""What the contract engine decides, as values with a reason code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lapse.contract.messages import Suggestion
+    from lapse.ledger import Receipt, Record, Source
+
+__all__ = ["Evict", "Keep", "Moved", "Reason", "Reject", "Restamp", "Supersede", "Suspend", "Write"]
+
+
+class Reason(StrEnum):
+    """Why a verdict was given; stable strings, for logs, the ledger and tests."""
+
+    # evictions
+    ROW_MOVED = "row_moved"
+    """The row that the fix rests on has another version now."""
+    TABLE_MOVED = "table_moved"
+    """The policy works at table granularity."""
+    ROW_UNKNOWN = "row_unknown"
+    """Rows of the table changed, and the fix does not say which row it rests on."""
+    LOG_TOO_SHORT = "log_too_short"
+    """The service's change log no longer reaches back: fall back to the whole table."""
+    TABLE_GONE = "table_gone"
+    """The service no longer has the table."""
+    DOWNSTREAM = "downstream"
+    """A row that the fix rests on follows from one that changed."""
+    DEPENDENCY_EVICTED = "dependency_evicted"
+    """The fix rests on another record, and that one went."""
+
+    # what stays
+    ROW_UNCHANGED = "row_unchanged"
+    """The table moved, and none of the rows that count did."""
+    RULES_NOT_WATCHED = "rules_not_watched"
+    """The rules moved, and the policy does not act on rules."""
+    AWAITING_DIFF = "awaiting_diff"
+    """The table moved, and what changed in it is not known yet."""
+    CONFIRMED = "confirmed"
+    """The service gave the same answer again."""
+
+    # what is written, and what is not
+    LEARNED = "learned"
+    """A new fix."""
+    NEWER_ANSWER = "newer_answer"
+    """The service now answers otherwise."""
+    NOT_CACHEABLE = "not_cacheable"
+    """The service did not say that the fix may be remembered."""
+    NO_DEPENDENCY = "no_dependency"
+    """Nothing says what the fix rests on, so nothing could ever evict it."""
+    UNKNOWN_VERSION = "unknown_version"
+    """A table that the fix rests on has no version in the response."""
+    NOT_JSON = "not_json"
+    """Its values have no canonical form (an integer beyond 2^53, say), so they could not be compared."""
+    LATE = "late"
+    """The response is older than what the memory was reconciled with."""
+    NO_MEMORY = "no_memory"
+    """The policy keeps nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A table or rule set that is reported at another version than its records were reconciled with.
+
+    Attributes:
+        source: the table or rule set.
+        was: the version reconciled with; None when it was gone.
+        now: the version reported; None when it is gone.
+    """
+
+    source: Source
+    was: str | None
+    now: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The record stands: the service said the same again, and the receipt says when."""
+
+    record: Record
+    receipt: Receipt
+    reason: Reason = Reason.CONFIRMED
+
+
+@dataclass(frozen=True, slots=True)
+class Restamp:
+    """Everything that is left under a source is good at its version now."""
+
+    moved: Moved
+    records: int
+    reason: Reason = Reason.ROW_UNCHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """The records under a source are held and not served until what changed is known."""
+
+    moved: Moved
+    records: int
+    reason: Reason = Reason.AWAITING_DIFF
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """The record lapsed.
+
+    Attributes:
+        record: which.
+        reason: why.
+        cause: the source that moved.
+        was: the version the record rested on; None: it rested on the row's absence.
+        now: the version now; None when it is gone, or when only the table's move is known.
+    """
+
+    record: Record
+    reason: Reason
+    cause: Source
+    was: str | None
+    now: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A new record."""
+
+    record: Record
+    reason: Reason = Reason.LEARNED
+
+
+@dataclass(frozen=True, slots=True)
+class Supersede:
+    """A record gives way to a newer one of its slot."""
+
+    record: Record
+    by: str
+    reason: Reason = Reason.NEWER_ANSWER
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A suggestion that is not remembered."""
+
+    suggestion: Suggestion
+    reason: Reason

@@ -1,0 +1,23 @@
+"""The door to the HTTP transports: `Transport` for `httpx2.Client`, `AsyncTransport` for `AsyncClient`.
+
+::
+
+    memory = lapse.open("fixes.db")
+    client = httpx2.Client(transport=Transport(memory), base_url="https://api.example")
+"""
+
+from __future__ import annotations
+
+from lapse.errors import MissingExtra
+
+try:
+    import httpx2 as _httpx2
+except ImportError as _missing:
+    raise MissingExtra("lapse.transports.http", "http") from _missing
+
+from lapse.transports.http_async import AsyncTransport
+from lapse.transports.http_sync import Transport
+
+__all__ = ["AsyncTransport", "Transport"]
+
+del _httpx2
