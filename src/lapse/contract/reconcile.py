@@ -163,7 +163,7 @@ def drafts(
             drafted += _draft(verdict, state, lesson, new_id)
     at = lesson.at
     evictions = [
-        Draft(kind=ChangeKind.EVICTED, at=at, reason=reason, actor=ACTOR, parts=tuple(parts))
+        Draft(kind=ChangeKind.EVICTED, at=at, reason=reason.value, actor=ACTOR, parts=tuple(parts))
         for reason, parts in evicted.items()
     ]
     return (*evictions, *drafted)
@@ -176,12 +176,12 @@ def _draft(
     match verdict:
         case Supersede(record, by, reason):
             part = Part.of(record.id, {"by": by}, salt=new_id())
-            yield Draft(kind=ChangeKind.SUPERSEDED, at=at, reason=reason, actor=ACTOR, parts=(part,))
+            yield Draft(kind=ChangeKind.SUPERSEDED, at=at, reason=reason.value, actor=ACTOR, parts=(part,))
         case Keep(record, receipt, reason):
             part = Part.of(record.id, receipt.as_json(), salt=new_id())
-            yield Draft(kind=ChangeKind.WITNESSED, at=at, reason=reason, actor=ACTOR, parts=(part,))
+            yield Draft(kind=ChangeKind.WITNESSED, at=at, reason=reason.value, actor=ACTOR, parts=(part,))
         case Write(record, reason):
-            yield from writing(state, record, at=at, reason=reason, actor=ACTOR, salt=new_id())
+            yield from writing(state, record, at=at, reason=reason.value, actor=ACTOR, salt=new_id())
         case Restamp(move, _, reason):
             yield _of_source(ChangeKind.ADVANCED, move, reason, at)
         case Suspend(move, _, reason):
@@ -193,4 +193,4 @@ def _draft(
 
 
 def _of_source(kind: ChangeKind, move: Moved, reason: Reason, at: Instant) -> Draft:
-    return Draft(kind=kind, at=at, reason=reason, actor=ACTOR, source=move.source, version=move.now)
+    return Draft(kind=kind, at=at, reason=reason.value, actor=ACTOR, source=move.source, version=move.now)

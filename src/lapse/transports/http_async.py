@@ -73,7 +73,10 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         if not carries_json(response):
             await taking.take(None)
             return response
-        response.stream = _tee(response.stream, taking)
+        if response.is_stream_consumed:  # the wrapped transport has read it: an in-process one, or a cache
+            await taking.take(response.content)
+        else:
+            response.stream = _tee(response.stream, taking, response.headers)
         return response
 
     async def aclose(self) -> None:
@@ -99,13 +102,13 @@ class _Taking:
         self._headers = response.headers
         self._done = False
 
-    async def take(self, raw: bytes | None) -> None:
-        """Take the response in; `raw` is its body as sent, None when it was not read to the end."""
+    async def take(self, body: bytes | None) -> None:
+        """Take the response in; `body` without its codings, None when it was not read to the end."""
         if self._done:
             return
         self._done = True
         try:
-            await self._take(None if raw is None else _decoded(self._headers, raw))
+            await self._take(body)
         except Exception as failure:  # noqa: BLE001 - the wrapped call stands, whatever happens here
             self._memory.failed(self._asked.issuer, failure)
 
@@ -155,31 +158,19 @@ async def _bounded(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-def _decoded(headers: httpx2.Headers, raw: bytes) -> bytes | None:
-    """The body with its content codings undone, as far as the limit; None beyond it."""
-    if "content-encoding" not in headers:
-        return raw
-    body = bytearray()
-    whole = httpx2.Response(200, headers=headers, stream=httpx2.ByteStream(raw))
-    for chunk in whole.iter_bytes(64 * 1024):
-        body += chunk
-        if len(body) > body_limit():
-            return None
-    return bytes(body)
-
-
-def _tee(stream: Any, taking: _Taking) -> Any:  # noqa: ANN401 - httpx2's stream or httpx's
+def _tee(stream: Any, taking: _Taking, headers: httpx2.Headers) -> Any:  # noqa: ANN401 - httpx2's stream or httpx's
     """A tee that the client at hand takes for a stream of its own: httpx2 and httpx each check the type."""
     kind = sys.modules[type(taking.request).__module__.partition(".")[0]].AsyncByteStream
-    return type("Tee", (_Tee, kind), {})(stream, taking)
+    return type("Tee", (_Tee, kind), {})(stream, taking, headers)
 
 
 class _Tee:
     """Passes a body through and keeps a copy of it, up to the limit."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, taking: _Taking) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, taking: _Taking, headers: httpx2.Headers) -> None:
         self._stream = stream
         self._taking = taking
+        self._headers = headers
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """The body's chunks as they come; after the last, the response is taken in."""
@@ -190,7 +181,7 @@ class _Tee:
                 if len(kept) > body_limit():
                     kept = None
             yield chunk
-        await self._taking.take(None if kept is None else bytes(kept))
+        await self._taking.take(None if kept is None else self._decoded(bytes(kept)))
 
     async def aclose(self) -> None:
         """Close the body; one that was left early is taken in by its headers alone."""
@@ -198,3 +189,18 @@ class _Tee:
             await self._stream.aclose()
         finally:
             await self._taking.take(None)
+
+    def _decoded(self, raw: bytes) -> bytes | None:
+        """The body with its content codings undone; None when that fails or passes the limit."""
+        if "content-encoding" not in self._headers:
+            return raw
+        body = bytearray()
+        whole = httpx2.Response(200, headers=self._headers.raw, stream=httpx2.ByteStream(raw))
+        try:
+            for chunk in whole.iter_bytes(64 * 1024):
+                body += chunk
+                if len(body) > body_limit():
+                    return None
+        except httpx2.DecodingError:  # the caller's own reading meets it too, and reports it
+            return None
+        return bytes(body)
