@@ -17,8 +17,10 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 # Two workers: the suite starts real servers, and more of them than cores only adds noise.
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS)
+PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 PROJECTS := pyproject.toml bench/pyproject.toml
-PURE_SOURCES := src/lapse/errors.py src/lapse/ledger src/lapse/contract
+# Pure rooms must be covered by instant tests: a branch that only an integration test reaches does not count.
+COVERAGE_TESTS ?= $(wildcard tests/unit tests/properties)
 
 .PHONY: help
 help: ## list the targets
@@ -40,8 +42,6 @@ ifdef UV
 else
 	@"$(PYTHON)" -m venv $(VENV) || { \
 		echo "error: this Python has no venv module (on Debian: apt install python3-venv)" >&2; exit 1; }
-	@echo "[set-up] a pip that knows dependency groups"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 endif
 
 $(VENV)/.use-stamp: $(PROJECTS) | $(PY)
@@ -49,7 +49,7 @@ $(VENV)/.use-stamp: $(PROJECTS) | $(PY)
 ifdef UV
 	@UV_PROJECT_ENVIRONMENT=$(VENV) $(UV) sync --quiet --inexact --no-default-groups --all-packages --all-extras
 else
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[all]' --editable bench
+	@$(PIP_INSTALL) --editable '.[all]' --editable bench
 endif
 	@touch $@
 
@@ -58,7 +58,8 @@ $(VENV)/.dev-stamp: $(PROJECTS) | $(PY)
 ifdef UV
 	@UV_PROJECT_ENVIRONMENT=$(VENV) $(UV) sync --quiet --inexact --all-groups --all-packages --all-extras
 else
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[all]' --editable bench --group dev --group docs
+	@$(PIP_INSTALL) --upgrade 'pip>=25.1' # older ones know no dependency groups
+	@$(PIP_INSTALL) --editable '.[all]' --editable bench --group dev --group docs
 endif
 	@touch $(VENV)/.use-stamp $@
 
@@ -143,12 +144,22 @@ fragments: $(VENV)/.dev-stamp ## changelog fragments are well formed
 .PHONY: coverage
 coverage: $(VENV)/.dev-stamp ## the pure rooms are covered, every branch
 	@echo "[check] branch coverage of the pure rooms"
-	@$(PYTEST) -q -m 'not slow' --cov --cov-report=term-missing:skip-covered --cov-fail-under=100 $(COVERAGE_TESTS)
+	@$(PYTEST) --quiet -m 'not slow' --cov --cov-report=term-missing:skip-covered $(COVERAGE_TESTS)
 
 .PHONY: wheel
 wheel: $(VENV)/.dev-stamp ## the built wheels work with src/ out of reach
 	@echo "[check] wheels"
 	@$(PY) tools/try_wheel.py
+
+.PHONY: lock
+lock: $(VENV)/.dev-stamp ## write uv.lock again, after a change of dependencies
+ifdef UV
+	@$(UV) lock --quiet
+else
+	@$(PIP_INSTALL) uv
+	@$(BIN)/uv lock --quiet
+endif
+	@echo "Next: git diff --stat uv.lock, and commit it with the change that asked for it"
 
 .PHONY: docs
 docs: $(VENV)/.dev-stamp ## build the documentation, strictly, into site/

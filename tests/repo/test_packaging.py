@@ -66,7 +66,7 @@ def test_lint_and_types_are_pinned() -> None:
 
 def test_the_lock_holds_everything_that_is_declared() -> None:
     locked = {package["name"] for package in table(LOCK)["package"]}
-    assert sorted(set(declared()) - locked) == []
+    assert sorted(set(declared()) - locked) == [], "run: make lock"
 
 
 def test_the_lock_knows_only_the_public_index() -> None:

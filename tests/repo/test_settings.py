@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import socket
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pytest
 from hypothesis import settings
 from pytest_socket import SocketConnectBlockedError
 
+ROOT = Path(__file__).resolve().parents[2]
+PURE = {"lapse.errors", "lapse.ledger", "lapse.contract", "lapse.admission", "lapse.upkeep"}
 BEYOND = ("192.0.2.1", 9)  # an address that documentation uses and nobody has (RFC 5737)
 
 
@@ -46,3 +50,11 @@ def test_a_warning_is_an_error() -> None:
 
 def test_no_property_is_judged_by_how_long_it_took() -> None:
     assert settings().deadline is None
+
+
+def test_every_pure_room_that_exists_is_held_to_full_branch_coverage() -> None:
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    existing = {name for name in PURE if importlib.util.find_spec(name)}
+    assert set(tool["coverage"]["run"]["source_pkgs"]) == existing
+    assert tool["coverage"]["run"]["branch"]
+    assert tool["coverage"]["report"]["fail_under"] == 100
