@@ -29,13 +29,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from lapse.ledger import Break
+from typing import Protocol
 
 __all__ = [
     "CallerError",
+    "Finding",
     "IllegalChange",
     "InvalidValue",
     "LapseError",
@@ -59,7 +57,7 @@ __all__ = [
 ]
 
 _SHOWN = 80
-"""Characters of an offending value that a message repeats; enough to find it, too few to leak a body."""
+"""Characters of an offending value that a message repeats: enough to find it, too few for a body."""
 
 
 class LapseError(Exception):
@@ -173,9 +171,28 @@ class NotTrusted(LapseError):
     """The data is there and must not be acted on."""
 
 
-class LedgerNotTrusted(NotTrusted):
-    """The stored chain does not lead to the anchor kept outside it."""
+class Finding(Protocol):
+    """Where a stored ledger stops being trustworthy; `lapse.ledger.Break` is one."""
 
-    def __init__(self, found: Break) -> None:
+    @property
+    def kind(self) -> str:
+        """The reason: a `lapse.ledger.BreakKind`."""
+        ...
+
+    @property
+    def seq(self) -> int:
+        """The place of the first entry concerned."""
+        ...
+
+    @property
+    def detail(self) -> str:
+        """What was expected and what was found; no content."""
+        ...
+
+
+class LedgerNotTrusted(NotTrusted):
+    """The stored chain does not lead to the anchor kept outside it; `found` says where."""
+
+    def __init__(self, found: Finding) -> None:
         super().__init__(str(found))
         self.found = found

@@ -1,11 +1,11 @@
 """The only way anything happens: an append-only chain of changes.
 
-A change has a header, which stays for ever, and one part per record it touches. A part's body can be
-purged; its digest cannot, so the chain still verifies when content is gone. Digests are salted per
-part, which keeps a short body from being guessed afterwards.
+A change has a header, which stays for ever, and one part per record it touches. A part's body can
+be purged; its digest cannot, so the chain still verifies when content is gone. Digests are salted
+per part, which keeps a short body from being guessed afterwards.
 
-A change that advances a source covers every record under it at once: restamping a table of a million
-rows is one change, not a million.
+A change that advances a source covers every record under it at once: restamping a table of a
+million rows is one change, not a million.
 
 Draft a change, then `seal` it onto the head of the chain; a store appends it.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lapse.errors import InvalidValue
 from lapse.ledger.encoding import decode, digest, encode
-from lapse.ledger.records import Instant, Record, Status
+from lapse.ledger.records import LIVE, Instant, Record, Status
 from lapse.ledger.sources import Source
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ class ChangeKind(StrEnum):
         """The status a record has after this change; None when its status stays."""
         return _LEADS_TO.get(self)
 
+    @property
+    def may_find(self) -> frozenset[Status]:
+        """The statuses in which this change may find a record; none for what is not about one."""
+        return _MAY_FIND.get(self, _NONE)
+
 
 _LEADS_TO = {
     ChangeKind.WRITTEN: Status.ACTIVE,
@@ -61,6 +66,18 @@ _LEADS_TO = {
     ChangeKind.EVICTED: Status.EVICTED,
     ChangeKind.PURGED: Status.PURGED,
 }
+
+_MAY_FIND = {
+    ChangeKind.WITNESSED: LIVE,
+    ChangeKind.SUSPENDED: frozenset({Status.ACTIVE}),
+    ChangeKind.REINSTATED: frozenset({Status.SUSPENDED, Status.DISPUTED}),
+    ChangeKind.DISPUTED: frozenset({Status.ACTIVE, Status.SUSPENDED}),
+    ChangeKind.SUPERSEDED: LIVE,
+    ChangeKind.REVOKED: LIVE,
+    ChangeKind.EVICTED: LIVE,
+    ChangeKind.PURGED: frozenset(Status),
+}
+_NONE: frozenset[Status] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +104,10 @@ class Part:
 
     @property
     def intact(self) -> bool:
-        """Whether the body is what was digested; a purged body cannot be checked and counts as intact."""
+        """Whether the body is what was digested; a purged one cannot be checked: it counts."""
         return self.body is None or digest(self.body, salt=self.salt) == self.digest
 
-    def value(self) -> Any:  # noqa: ANN401 - the reader matches the shape
+    def value(self) -> Any:
         """The decoded body; None once purged."""
         return None if self.body is None else decode(self.body)
 
@@ -133,7 +150,7 @@ class Draft:
         """Refuse a draft that could not be applied."""
         about_source = self.kind in (ChangeKind.OBSERVED, ChangeKind.ADVANCED)
         if about_source is (self.source is None):
-            remedy = f"give a source to a change that observes or advances one, and to no other ({self.kind})"
+            remedy = f"give a source to a change that moves one, and to no other ({self.kind})"
             raise InvalidValue("source", self.source, remedy)
         if not about_source and not self.parts:
             raise InvalidValue("parts", self.parts, f"name the records that are {self.kind}")
@@ -166,7 +183,9 @@ class Change:
     @property
     def intact(self) -> bool:
         """Whether header and bodies are what was digested."""
-        return self.digest == _header_digest(self, self.previous) and all(p.intact for p in self.parts)
+        return self.digest == _header_digest(self, self.previous) and all(
+            p.intact for p in self.parts
+        )
 
     def without(self, records: Iterable[str]) -> Change:
         """The same change with the bodies about these records erased."""

@@ -1,0 +1,305 @@
+"""How a change lies in a database row, the same in every database.
+
+A row holds the header in columns, the parts as a JSON text and their bodies as one BLOB::
+
+    parts    [[record, digest, salt bytes, body bytes, erased 0|1], …]
+    bodies   salt, body, salt, body, …   the exact bytes that were digested
+
+Erasing a body overwrites it with zeros and flips its flag. Neither column changes its length, so a
+database that updates rows in place leaves no older copy of the content behind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from lapse.errors import InvalidValue, StoreConflict, StoreCorrupt
+from lapse.ledger import (
+    Change,
+    ChangeKind,
+    Head,
+    Mark,
+    Part,
+    Receipt,
+    Record,
+    Source,
+    State,
+    Status,
+)
+
+__all__ = [
+    "KeptRows",
+    "Row",
+    "UnreadableChange",
+    "UnreadableState",
+    "change_from",
+    "checked",
+    "conflict",
+    "erase",
+    "pack",
+    "places_from",
+    "purged_by",
+    "source_from",
+    "source_text",
+    "unpack",
+]
+
+Row = tuple[int, str, int, str, str, str | None, str | None, str, str, str, bytes]
+"""seq, kind, at, reason, actor, source, version, previous, digest, parts, bodies."""
+
+_LARGEST_INSTANT = 2**63 - 1
+"""What a 64-bit column holds: 292,000 years, in microseconds."""
+
+
+class UnreadableChange(StoreCorrupt):
+    """The row of a change is not as any store wrote it."""
+
+    def __init__(self, seq: int, why: object) -> None:
+        super().__init__(
+            f"change {seq} cannot be read back ({why}); restore the store from a backup"
+        )
+        self.seq = seq
+
+
+class UnreadableState(StoreCorrupt):
+    """A row of the kept state is not as any store wrote it."""
+
+    def __init__(self, what: str, why: object) -> None:
+        super().__init__(
+            f"the kept state of {what} cannot be read back ({why}); restore the store from a backup"
+        )
+
+
+def checked(changes: Sequence[Change], after: Head) -> Sequence[Change]:
+    """Refuse what no chain could hold, before anything is locked.
+
+    Raises:
+        InvalidValue: the changes do not follow `after` one by one, or an instant has no column.
+    """
+    link = after
+    for change in changes:
+        if change.previous != link.digest or change.seq != link.seq + 1:
+            remedy = f"seal the changes onto {after.seq}, in order"
+            raise InvalidValue("changes", f"change {change.seq} after change {link.seq}", remedy)
+        if not -_LARGEST_INSTANT <= change.at <= _LARGEST_INSTANT:
+            raise InvalidValue("at", change.at, "pass microseconds since 1970-01-01T00:00:00Z")
+        link = change.head
+    return changes
+
+
+def conflict(head: Head, after: Head) -> StoreConflict:
+    """The refusal of changes that were decided on an older state."""
+    return StoreConflict(
+        f"the chain ends at change {head.seq}, not at {after.seq}: read the changes after it"
+    )
+
+
+def purged_by(changes: Iterable[Change]) -> frozenset[str]:
+    """The ids of the records whose content these changes erase."""
+    return frozenset(
+        part.record
+        for change in changes
+        if change.kind is ChangeKind.PURGED
+        for part in change.parts
+    )
+
+
+def pack(parts: Sequence[Part]) -> tuple[str, bytes]:
+    """The two columns that hold the parts of a change."""
+    entries: list[list[object]] = []
+    stored: list[bytes] = []
+    for part in parts:
+        salt = part.salt.encode()
+        body = b"" if part.body is None else part.body
+        entries.append([part.record, part.digest, len(salt), len(body), int(part.body is None)])
+        stored += (salt, body)
+    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")), b"".join(stored)
+
+
+def unpack(parts: str, bodies: bytes) -> tuple[Part, ...]:
+    """What `pack` packed.
+
+    Raises:
+        ValueError: the columns are not as `pack` gave them.
+    """
+    found: list[Part] = []
+    start = 0
+    for record, digest, salt_size, body_size, erased in _entries(parts):
+        middle = start + salt_size
+        end = middle + body_size
+        if erased:
+            found.append(Part(record, digest, None, ""))
+        else:
+            found.append(Part(record, digest, bodies[middle:end], bodies[start:middle].decode()))
+        start = end
+    if start != len(bodies):
+        msg = f"the bodies have {len(bodies)} bytes, the parts account for {start}"
+        raise ValueError(msg)
+    return tuple(found)
+
+
+def erase(seq: int, parts: str, bodies: bytes, records: Collection[str]) -> tuple[str, bytes]:
+    """The two columns with the bodies about these records overwritten; both keep their length.
+
+    Raises:
+        UnreadableChange: the columns are not as `pack` gave them.
+    """
+    try:
+        entries = _entries(parts)
+    except (TypeError, ValueError) as failure:
+        raise UnreadableChange(seq, failure) from None
+    left = bytearray(bodies)
+    start = 0
+    for entry in entries:
+        end = start + entry[2] + entry[3]
+        if entry[0] in records:
+            left[start:end] = bytes(end - start)
+            entry[4] = 1
+        start = end
+    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")), bytes(left)
+
+
+def _entries(parts: str) -> list[list[Any]]:
+    entries = json.loads(parts)
+    match entries:
+        case list() if all(map(_is_entry, cast("list[object]", entries))):
+            return cast("list[list[Any]]", entries)
+        case _:
+            msg = "the list of parts has another shape"
+            raise ValueError(msg)
+
+
+def _is_entry(entry: object) -> bool:
+    match entry:
+        case [str(), str(), int(salt), int(body), 0 | 1]:
+            return salt >= 0 and body >= 0
+        case _:
+            return False
+
+
+def source_text(source: Source) -> str:
+    """A source as a column holds it: a JSON list, so that no part can pose as another."""
+    return json.dumps(source, ensure_ascii=False, separators=(",", ":"))
+
+
+def source_from(text: str) -> Source:
+    """What `source_text` wrote.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return Source.from_parts(json.loads(text))
+
+
+def change_from(row: Row) -> Change:
+    """The change that a row holds; whether it is the one that was sealed is not asked here.
+
+    Raises:
+        UnreadableChange: the row is not as any store wrote it.
+    """
+    seq, kind, at, reason, actor, source, version, previous, digest, parts, bodies = row
+    try:
+        return Change(
+            seq=seq,
+            kind=ChangeKind(kind),
+            at=at,
+            reason=reason,
+            actor=actor,
+            source=None if source is None else source_from(source),
+            version=version,
+            parts=unpack(parts, bodies),
+            previous=previous,
+            digest=digest,
+        )
+    except (TypeError, ValueError) as failure:
+        raise UnreadableChange(seq, failure) from None
+
+
+def places_from(record: str, history: str) -> list[int]:
+    """The places of the changes about a record, from the column that lists them.
+
+    Raises:
+        UnreadableState: the column holds something else.
+    """
+    try:
+        return [int(place) for place in history.split(",")[:-1]]
+    except (AttributeError, ValueError) as failure:
+        raise UnreadableState(f"record {record}", failure) from None
+
+
+class KeptRows:
+    """Puts the kept state together from its rows and the bodies that they point to.
+
+    Args:
+        records: id, status and history of every record.
+        marks: source, reconciled and observed version, and place of the last move, of every mark.
+    """
+
+    __slots__ = ("_bodies", "_marks", "_places", "_status", "seq")
+
+    def __init__(
+        self,
+        records: Iterable[tuple[str, str, str]],
+        marks: Iterable[tuple[str, str | None, str | None, int]],
+    ) -> None:
+        self.seq = 0
+        self._status: dict[str, Status] = {}
+        self._places: dict[str, frozenset[int]] = {}
+        self._bodies: dict[str, list[Part]] = {}
+        self._marks: dict[Source, Mark] = {}
+        for record, status, history in records:
+            places = places_from(record, history)
+            try:
+                self._status[record] = Status(status)
+                self.seq = max(self.seq, *places)
+            except (TypeError, ValueError) as failure:
+                raise UnreadableState(f"record {record}", failure) from None
+            self._places[record] = frozenset(places)
+        for text, reconciled, observed, seq in marks:
+            try:
+                self._marks[source_from(text)] = Mark(reconciled, observed)
+                self.seq = max(self.seq, seq)
+            except (TypeError, ValueError) as failure:
+                raise UnreadableState(f"source {text}", failure) from None
+
+    def take(self, seq: int, parts: str, bodies: bytes) -> None:
+        """Take in one change that writes or witnesses; in order, the records keep theirs."""
+        try:
+            found = unpack(parts, bodies)
+        except (TypeError, ValueError) as failure:
+            raise UnreadableChange(seq, failure) from None
+        for part in found:
+            if seq in self._places.get(part.record, ()):
+                self._bodies.setdefault(part.record, []).append(part)
+
+    def state(self, head: Head) -> State:
+        """The state as kept, at the head that it was kept for."""
+        return State.restore(head, self._records(), self._marks)
+
+    def _records(self) -> Iterator[Record]:
+        for record, bodies in self._bodies.items():
+            status = self._status.pop(record)
+            yield (
+                Record.purged(record)
+                if status is Status.PURGED
+                else _record(record, status, bodies)
+            )
+        for record, status in self._status.items():
+            if status is not Status.PURGED:
+                raise UnreadableState(f"record {record}", "nothing was written about it")
+            yield Record.purged(record)
+
+
+def _record(record: str, status: Status, bodies: Sequence[Part]) -> Record:
+    try:
+        written, *witnessed = bodies
+        found = Record.from_json(record, written.value(), status)
+        if not witnessed:
+            return found
+        receipts = (Receipt.from_json(part.value()) for part in witnessed)
+        return replace(found, receipts=(*found.receipts, *receipts))
+    except (TypeError, ValueError) as failure:
+        raise UnreadableState(f"record {record}", failure) from None
