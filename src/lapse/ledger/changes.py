@@ -152,6 +152,9 @@ class Draft:
         if about_source is (self.source is None):
             remedy = f"give a source to a change that moves one, and to no other ({self.kind})"
             raise InvalidValue("source", self.source, remedy)
+        if about_source and self.parts:
+            remedy = f"say what happens to records in a change of its own ({self.kind})"
+            raise InvalidValue("parts", self.parts, remedy)
         if not about_source and not self.parts:
             raise InvalidValue("parts", self.parts, f"name the records that are {self.kind}")
 

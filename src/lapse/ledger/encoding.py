@@ -30,13 +30,15 @@ def encode(value: object) -> bytes:
             object, or itself).
     """
     try:
-        text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(
+            value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        )
         return text.encode()
     except (TypeError, ValueError, RecursionError) as failure:
         raise InvalidValue("value", value, f"pass plain JSON ({failure})") from None
 
 
-def decode(body: bytes) -> Any:  # noqa: ANN401 - JSON is any; the callers match its shape
+def decode(body: bytes) -> Any:
     """Read what `encode` wrote.
 
     Raises:
@@ -45,7 +47,9 @@ def decode(body: bytes) -> Any:  # noqa: ANN401 - JSON is any; the callers match
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as failure:
-        raise InvalidValue("body", body, f"store the bytes that encode() gave ({failure})") from None
+        raise InvalidValue(
+            "body", body, f"store the bytes that encode() gave ({failure})"
+        ) from None
 
 
 def digest(body: bytes, *, salt: str = "") -> str:

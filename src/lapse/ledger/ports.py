@@ -46,6 +46,9 @@ class Store(Protocol):
 
         Raises:
             StoreConflict: the chain's end is no longer `after`; nothing was written.
+            InvalidValue: the changes do not follow `after` one by one; nothing was written.
+            IllegalChange: the status of a record does not allow one of them; nothing was written.
+                Ask `State.check` first: a store looks no deeper than it must to keep its rows.
         """
         ...
 
@@ -119,6 +122,5 @@ class Anchor(Protocol):
         ...
 
     def advance(self, ledger: str, head: Head, *, at: Instant) -> None:
-        """Remember a later head, atomically and durably; an earlier one than is known is ignored."""
+        """Remember a later head, atomically and durably; an earlier one is ignored."""
         ...
-

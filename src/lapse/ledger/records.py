@@ -13,15 +13,22 @@ Instants are whole microseconds since 1970-01-01T00:00:00Z: exact, ordered, and 
 every language.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# JSON is anything until its shape is matched.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 from lapse.errors import InvalidValue
 from lapse.ledger.encoding import JsonObject
 from lapse.ledger.sources import Source
 from lapse.ledger.stamps import Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "EVERYWHERE",
@@ -100,7 +107,7 @@ class Scope:
         return [self.tenant, self.principal, self.role, self.task, self.purpose]
 
     @classmethod
-    def from_json(cls, value: object) -> Scope:
+    def from_json(cls, value: Any) -> Scope:
         """Read what `as_json` wrote.
 
         Raises:
@@ -114,7 +121,9 @@ class Scope:
                 (str() | None) as task,
                 (str() | None) as purpose,
             ]:
-                return cls(tenant=tenant, principal=principal, role=role, task=task, purpose=purpose)
+                return cls(
+                    tenant=tenant, principal=principal, role=role, task=task, purpose=purpose
+                )
             case _:
                 raise InvalidValue("scope", value, "pass [tenant, principal, role, task, purpose]")
 
@@ -133,7 +142,9 @@ class Interval:
     def __post_init__(self) -> None:
         """Refuse an interval that ends before it begins."""
         if self.until is not None and self.until < self.since:
-            raise InvalidValue("until", self.until, f"pass an instant at or after since ({self.since})")
+            raise InvalidValue(
+                "until", self.until, f"pass an instant at or after since ({self.since})"
+            )
 
     def holds_at(self, instant: Instant) -> bool:
         """Whether the instant lies inside."""
@@ -163,14 +174,20 @@ class Receipt:
         return [self.observer, list(self.source), self.at, self.digest, self.outcome.value]
 
     @classmethod
-    def from_json(cls, value: object) -> Receipt:
+    def from_json(cls, value: Any) -> Receipt:
         """Read what `as_json` wrote.
 
         Raises:
             InvalidValue: the value has another shape.
         """
         match value:
-            case [str(observer), source, int(at), str(seen), ("confirms" | "contradicts") as outcome]:
+            case [
+                str(observer),
+                source,
+                int(at),
+                str(seen),
+                ("confirms" | "contradicts") as outcome,
+            ]:
                 return cls(
                     observer=observer,
                     source=Source.from_parts(source),
@@ -223,11 +240,38 @@ class Record:
         """The same record with one more piece of evidence."""
         return replace(self, receipts=(*self.receipts, receipt))
 
+    def rests_on(self) -> Iterator[tuple[Source, str | None]]:
+        """The tables and rule sets under the stamps, each with the version it was seen at."""
+        for stamp in self.stamps:
+            source = stamp.source
+            if source.kind == "row":
+                if stamp.within is not None:
+                    yield source.container, stamp.within
+            elif source.kind in ("table", "rules"):
+                yield source, stamp.version
+
+    def restamped(self, table: Source, version: str) -> Record:
+        """The same record, seen in a later version of a table in which its rows are the same."""
+        return replace(
+            self,
+            stamps=tuple(
+                replace(stamp, within=version)
+                if stamp.source.kind == "row" and stamp.source.container == table
+                else (replace(stamp, version=version) if stamp.source == table else stamp)
+                for stamp in self.stamps
+            ),
+        )
+
     @classmethod
     def purged(cls, record_id: str) -> Record:
         """The tombstone of a purged record: its id, and that it was there."""
         return cls(
-            id=record_id, kind=Kind.FACT, slot="", content={}, valid=Interval(0), status=Status.PURGED
+            id=record_id,
+            kind=Kind.FACT,
+            slot="",
+            content={},
+            valid=Interval(0),
+            status=Status.PURGED,
         )
 
     def as_json(self) -> dict[str, object]:
@@ -246,7 +290,7 @@ class Record:
         }
 
     @classmethod
-    def from_json(cls, record_id: str, value: object, status: Status = Status.ACTIVE) -> Record:
+    def from_json(cls, record_id: str, value: Any, status: Status = Status.ACTIVE) -> Record:
         """Read what `as_json` wrote.
 
         Raises:
@@ -267,7 +311,7 @@ class Record:
             }:
                 return cls(
                     id=record_id,
-                    kind=Kind(kind),
+                    kind=_kind(kind),
                     slot=slot,
                     content=content,
                     valid=Interval(since, until),
@@ -281,3 +325,10 @@ class Record:
                 )
             case _:
                 raise InvalidValue("record", value, "pass an object as Record.as_json() gives it")
+
+
+def _kind(name: str) -> Kind:
+    try:
+        return Kind(name)
+    except ValueError:
+        raise InvalidValue("kind", name, f"pass one of {', '.join(Kind)}") from None

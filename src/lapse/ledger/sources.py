@@ -1,13 +1,13 @@
 """What a record depends on.
 
 A source names one thing that can move: a row or a whole reference table of an issuer, the issuer's
-set of derivation rules, another record, a named premise, or a target that can be probed. It holds no
-version; a `Stamp` is a source at a version.
+set of derivation rules, another record, a named premise, or a target that can be probed. It holds
+no version; a `Stamp` is a source at a version.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from lapse.errors import InvalidValue
 
@@ -16,8 +16,6 @@ __all__ = ["Source", "SourceKind"]
 SourceKind = Literal["row", "table", "rules", "record", "premise", "probe"]
 """The kinds of thing a record can rest on. Plain strings: an enum member hashes in Python code,
 and sources are hashed on every lookup."""
-
-_KINDS = frozenset(get_args(SourceKind))
 
 
 class Source(NamedTuple):
@@ -63,7 +61,7 @@ class Source(NamedTuple):
 
     @classmethod
     def probe(cls, how: str, target: str) -> Source:
-        """A target that can be looked at again: how is ``http``, ``file``, ``sql``, …"""
+        """A target that can be looked at again; how is ``http``, ``file``, ``sql`` and so on."""
         return cls("probe", how, target)
 
     @property
@@ -84,14 +82,19 @@ class Source(NamedTuple):
                 return f"{self.issuer}/{self.name}"
 
     @classmethod
-    def from_parts(cls, parts: object) -> Source:
+    def from_parts(cls, parts: Any) -> Source:
         """Read back the four parts as they are stored and digested.
 
         Raises:
             InvalidValue: the value is not four strings of which the first is a known kind.
         """
         match parts:
-            case [str() as kind, str(issuer), str(name), str(key)] if kind in _KINDS:
+            case [
+                ("row" | "table" | "rules" | "record" | "premise" | "probe") as kind,
+                str(issuer),
+                str(name),
+                str(key),
+            ]:
                 return cls(kind, issuer, name, key)
             case _:
                 raise InvalidValue("source", parts, "pass [kind, issuer, name, key]")

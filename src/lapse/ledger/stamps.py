@@ -1,15 +1,15 @@
 """A source at a version, and what comparing says.
 
-Versions are opaque strings: two are equal or they are not, and no order is read into them. Comparing
-gives `Comparison.SAME`, `MOVED` or `UNKNOWN`, never a guess; a vector with nothing in it is UNKNOWN,
-because nothing vouches for the record.
+Versions are opaque strings: two are equal or they are not, and no order is read into them.
+Comparing gives `Comparison.SAME`, `MOVED` or `UNKNOWN`, never a guess; a vector with nothing in it
+is UNKNOWN, because nothing vouches for the record.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lapse.errors import InvalidValue
 from lapse.ledger.sources import Source
@@ -64,7 +64,7 @@ class Stamp:
         return [list(self.source), self.version, self.within]
 
     @classmethod
-    def from_json(cls, value: object) -> Stamp:
+    def from_json(cls, value: Any) -> Stamp:
         """Read what `as_json` wrote.
 
         Raises:
@@ -88,7 +88,9 @@ def vector(stamps: Iterable[Stamp]) -> tuple[Stamp, ...]:
         known = seen.setdefault(stamp.source, stamp)
         if known.version != stamp.version:
             raise InvalidValue(
-                "stamps", str(stamp.source), "give one version per source; keep the one that was read"
+                "stamps",
+                str(stamp.source),
+                "give one version per source; keep the one that was read",
             )
     return tuple(seen[source] for source in sorted(seen))
 

@@ -31,21 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from lapse.ledger.sources import Source
-    from lapse.ledger.stamps import Stamp
 
 __all__ = ["Mark", "State", "fold", "writing"]
 
-_MAY_COME_FROM: dict[ChangeKind, frozenset[Status]] = {
-    ChangeKind.WITNESSED: LIVE,
-    ChangeKind.SUSPENDED: frozenset({Status.ACTIVE}),
-    ChangeKind.REINSTATED: frozenset({Status.SUSPENDED, Status.DISPUTED}),
-    ChangeKind.DISPUTED: frozenset({Status.ACTIVE, Status.SUSPENDED}),
-    ChangeKind.SUPERSEDED: LIVE,
-    ChangeKind.REVOKED: LIVE,
-    ChangeKind.EVICTED: LIVE,
-    ChangeKind.PURGED: frozenset(Status),
-}
-"""Which statuses a change may find a record in."""
+_Meaning = Record | Receipt | None
+"""What a part says once it is read: a record, a receipt, or nothing beyond the change's kind."""
 
 
 @dataclass(slots=True)
@@ -62,6 +52,15 @@ class Mark:
     def settled(self) -> bool:
         """Whether nothing newer was seen than what the records were reconciled with."""
         return self.reconciled == self.observed
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """What the changes looked at so far would add to a state: its head, statuses, versions."""
+
+    head: Head
+    statuses: dict[str, Status]
+    versions: dict[Source, str | None]
 
 
 class State:
@@ -168,71 +167,78 @@ class State:
         Raises:
             IllegalChange: one names another head (rule 1), or a record's status does not allow it
                 (rule 2), or a record would be written past its mark (rule 4).
+            InvalidValue: a body is not what a change of this kind says about a record.
         """
-        head = self.head
-        statuses: dict[str, Status] = {}
-        versions: dict[Source, str | None] = {}
+        ahead = _Ahead(self.head, {}, {})
         for change in changes:
-            if change.previous != head.digest or change.seq != head.seq + 1:
-                msg = f"change {change.seq} does not follow change {head.seq}; read the changes after it first"
-                raise IllegalChange(msg)
-            head = change.head
-            if change.source is not None and (
-                change.kind is ChangeKind.ADVANCED or change.source not in self._marks
-            ):
-                versions[change.source] = change.version
-            for part in change.parts:
-                self._check_part(change.kind, part, statuses, versions)
+            self._read(change, ahead)
 
     def apply(self, change: Change) -> None:
         """Take one change in.
 
         Raises:
             IllegalChange: as `check` says; the state is as before.
+            InvalidValue: as `check` says; the state is as before.
         """
-        self.check((change,))
+        meanings = self._read(change, _Ahead(self.head, {}, {}))
         if change.source is not None:
             self._move_mark(change.source, change)
-        for part in change.parts:
-            self._apply_part(change, part)
+        for part, meaning in zip(change.parts, meanings, strict=True):
+            self._apply_part(change.kind, part, meaning)
         self.head = change.head
 
-    def _check_part(
-        self, kind: ChangeKind, part: Part, statuses: dict[str, Status], versions: dict[Source, str | None]
-    ) -> None:
-        known = self._live.get(part.record) or self._ended.get(part.record)
-        before = statuses.get(part.record, None if known is None else known.status)
+    def _read(self, change: Change, ahead: _Ahead) -> list[_Meaning]:
+        """What each part means, or a refusal; `ahead` moves on, the state does not."""
+        head = ahead.head
+        if change.previous != head.digest or change.seq != head.seq + 1:
+            raise IllegalChange(
+                f"change {change.seq} does not follow change {head.seq}; "
+                "read the changes after it first"
+            )
+        ahead.head = change.head
+        if change.source is not None and (
+            change.kind is ChangeKind.ADVANCED or change.source not in self._marks
+        ):
+            ahead.versions[change.source] = change.version
+        return [self._read_part(change.kind, part, ahead) for part in change.parts]
+
+    def _read_part(self, kind: ChangeKind, part: Part, ahead: _Ahead) -> _Meaning:
+        record_id = part.record
+        before = ahead.statuses.get(record_id)
+        if before is None:
+            known = self._live.get(record_id) or self._ended.get(record_id)
+            before = None if known is None else known.status
         if kind is ChangeKind.WRITTEN:
             if before is not None:
-                msg = f"record {part.record} exists already; a repair writes another record"
-                raise IllegalChange(msg)
-            self._check_marks(part, versions)
-        elif before is None:
-            msg = f"no record {part.record!r}: it cannot be {kind}; write it first"
-            raise IllegalChange(msg)
-        elif before not in _MAY_COME_FROM[kind] and not (part.body is None and before is Status.PURGED):
-            msg = f"record {part.record} is {before}: it cannot be {kind}"
-            raise IllegalChange(msg)
-        after = kind.leads_to or before
-        statuses[part.record] = Status.PURGED if part.body is None else after or Status.ACTIVE
+                raise IllegalChange(
+                    f"record {record_id} exists already; a repair writes another record"
+                )
+        elif before not in kind.may_find and not (part.body is None and before is Status.PURGED):
+            status = "not there" if before is None else before.value
+            raise IllegalChange(f"record {record_id} is {status}: it cannot be {kind}")
+        if _erases(kind, part):
+            ahead.statuses[record_id] = Status.PURGED
+            return None
+        ahead.statuses[record_id] = kind.leads_to or before or Status.ACTIVE
+        if kind is ChangeKind.WRITTEN:
+            record = Record.from_json(record_id, part.value())
+            self._check_marks(record, ahead)
+            return record
+        return Receipt.from_json(part.value()) if kind is ChangeKind.WITNESSED else None
 
-    def _check_marks(self, part: Part, versions: Mapping[Source, str | None]) -> None:
-        if part.body is None:
-            return
-        record = Record.from_json(part.record, part.value())
-        for source, version in _rests_on(record.stamps):
-            if source in versions:
-                reconciled = versions[source]
+    def _check_marks(self, record: Record, ahead: _Ahead) -> None:
+        for source, version in record.rests_on():
+            if source in ahead.versions:
+                reconciled = ahead.versions[source]
             elif (mark := self._marks.get(source)) is not None:
                 reconciled = mark.reconciled
             else:
                 continue
             if reconciled != version:
-                msg = (
-                    f"record {part.record} is stamped {source} at {version!r}, but the records under it were "
-                    f"reconciled with {reconciled!r}; advance the source first"
+                raise IllegalChange(
+                    f"record {record.id} is stamped {source} at {version!r}, but the records under "
+                    f"it were reconciled with {reconciled!r}; advance the source first"
                 )
-                raise IllegalChange(msg)
 
     def _move_mark(self, source: Source, change: Change) -> None:
         mark = self._marks.get(source)
@@ -243,17 +249,15 @@ class State:
         if change.kind is ChangeKind.ADVANCED:
             mark.reconciled = change.version
 
-    def _apply_part(self, change: Change, part: Part) -> None:
-        if part.body is None:  # rule 6; a PURGED change has no bodies from the start
+    def _apply_part(self, kind: ChangeKind, part: Part, meaning: _Meaning) -> None:
+        status = kind.leads_to or Status.ACTIVE  # what leads nowhere has a meaning
+        if _erases(kind, part):  # rule 6
             self._leave(part.record)
             self._ended[part.record] = Record.purged(part.record)
-            return
-        status = change.kind.leads_to
-        if change.kind is ChangeKind.WRITTEN:
-            self._enter(Record.from_json(part.record, part.value()))
-        elif status is None:
-            record = self._live[part.record]
-            self._replace(record.with_receipt(Receipt.from_json(part.value())))
+        elif isinstance(meaning, Record):
+            self._enter(meaning)
+        elif isinstance(meaning, Receipt):
+            self._replace(self._live[part.record].with_receipt(meaning))
         elif status in LIVE:
             self._replace(self._live[part.record].with_status(status))
         else:
@@ -301,6 +305,11 @@ class State:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
 
+def _erases(kind: ChangeKind, part: Part) -> bool:
+    """Whether only a tombstone is left of the record: purged by this change, or by a later one."""
+    return part.body is None or kind is ChangeKind.PURGED
+
+
 def fold(head: Head, changes: Iterable[Change]) -> State:
     """The state after these changes, from an empty chain's head."""
     state = State(head)
@@ -309,33 +318,33 @@ def fold(head: Head, changes: Iterable[Change]) -> State:
     return state
 
 
-def writing(state: State, record: Record, *, at: Instant, reason: str, actor: str, salt: str) -> tuple[Draft, ...]:
-    """The drafts that write a record: the record, and before it a mark for each source that lacks one.
+def writing(
+    state: State, record: Record, *, at: Instant, reason: str, actor: str, salt: str
+) -> tuple[Draft, ...]:
+    """The drafts that write a record, and before it a mark for each source that lacks one.
 
     A source that other records rest on at another version is left alone, and `State.apply` refuses
     the record: reconcile first, store after.
     """
     marks = {
         source: version
-        for source, version in _rests_on(record.stamps)
+        for source, version in record.rests_on()
         if (mark := state.mark(source)) is None
         or (mark.reconciled != version and not state.index.on(source))
     }
     advances = tuple(
-        Draft(kind=ChangeKind.ADVANCED, at=at, reason="first_record", actor=actor, source=source, version=version)
+        Draft(
+            kind=ChangeKind.ADVANCED,
+            at=at,
+            reason="first_record",
+            actor=actor,
+            source=source,
+            version=version,
+        )
         for source, version in marks.items()
     )
     part = Part.of(record.id, record.as_json(), salt=salt)
-    return (*advances, Draft(kind=ChangeKind.WRITTEN, at=at, reason=reason, actor=actor, parts=(part,)))
-
-
-def _rests_on(stamps: Iterable[Stamp]) -> Iterator[tuple[Source, str | None]]:
-    """The tables and rule sets under a vector, each with the version the stamps saw it at."""
-    for stamp in stamps:
-        source = stamp.source
-        if source.kind == "row":
-            if stamp.within is not None:
-                yield source.container, stamp.within
-        elif source.kind in ("table", "rules"):
-            yield source, stamp.version
-
+    return (
+        *advances,
+        Draft(kind=ChangeKind.WRITTEN, at=at, reason=reason, actor=actor, parts=(part,)),
+    )

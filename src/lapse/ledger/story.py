@@ -30,7 +30,7 @@ class Chapter:
         actor: who decided.
         source: the source that was observed or advanced; None for a change to the record itself.
         version: that source's version.
-        detail: what the change says about this record; None once purged, and for changes of sources.
+        detail: what the change says about this record; None once purged, and for a source.
     """
 
     seq: int
@@ -44,13 +44,15 @@ class Chapter:
 
 
 def story(record: Record, changes: Iterable[Change]) -> tuple[Chapter, ...]:
-    """The chapters of a record: the changes to it, and those to what it rested on while it was live.
+    """The chapters of a record: changes to it, and to what it rested on while it was live.
 
     Args:
         record: the record, whatever its status.
         changes: in order; changes that have nothing to do with the record are passed over.
     """
-    places = {stamp.source for stamp in record.stamps} | {stamp.source.container for stamp in record.stamps}
+    places = {stamp.source for stamp in record.stamps} | {
+        stamp.source.container for stamp in record.stamps
+    }
     chapters: list[Chapter] = []
     live = False
     for change in changes:
