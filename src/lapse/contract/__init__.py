@@ -19,7 +19,9 @@ from lapse.contract.eviction import (
     KeepAll,
     KeepNone,
 )
+from lapse.contract.feedback import Emission, Level, Reading, TableReader, Violation, leaks
 from lapse.contract.fixes import Fix, Lesson, amend, fingerprint_of, learned
+from lapse.contract.graph import Edge, KnowledgeGraph, Node
 from lapse.contract.messages import (
     CacheHint,
     Envelope,
@@ -29,6 +31,7 @@ from lapse.contract.messages import (
     TableVersion,
 )
 from lapse.contract.names import NAME_CHARACTERS, check_name, is_name
+from lapse.contract.reach import Adjacency
 from lapse.contract.reconcile import (
     Learnt,
     Settlement,
@@ -38,6 +41,9 @@ from lapse.contract.reconcile import (
     needs_changes,
     settle,
 )
+from lapse.contract.registry import LogBounds, LogEntry, Registry, Reload
+from lapse.contract.rules import BY_KEY, Rule, fingerprint, member
+from lapse.contract.tables import Diff, Table, diff, following_version, node_id, row_version
 from lapse.contract.verdicts import (
     Evict,
     Keep,
@@ -58,13 +64,18 @@ __all__ = [
     "A2D",
     "A2DC",
     "A2DG",
+    "BY_KEY",
     "NAME_CHARACTERS",
     "PATCH_SENTENCE",
     "POLICIES",
+    "Adjacency",
     "ByRow",
     "ByTable",
     "CacheHint",
     "Consumption",
+    "Diff",
+    "Edge",
+    "Emission",
     "Envelope",
     "Evict",
     "EvictionPolicy",
@@ -72,29 +83,48 @@ __all__ = [
     "Keep",
     "KeepAll",
     "KeepNone",
+    "KnowledgeGraph",
     "Learnt",
     "Lesson",
+    "Level",
+    "LogBounds",
+    "LogEntry",
     "Moved",
+    "Node",
+    "Reading",
     "Reason",
+    "Registry",
     "Reject",
+    "Reload",
     "Restamp",
     "RowVersion",
+    "Rule",
     "Settlement",
     "Suggestion",
     "Supersede",
     "Suspend",
+    "Table",
     "TableChanges",
+    "TableReader",
     "TableVersion",
+    "Violation",
     "Write",
     "amend",
     "check_name",
+    "diff",
     "drafts",
+    "fingerprint",
     "fingerprint_of",
+    "following_version",
     "is_name",
+    "leaks",
     "learn",
     "learned",
+    "member",
     "moved",
     "needs_changes",
+    "node_id",
+    "row_version",
     "settle",
     "word",
 ]
