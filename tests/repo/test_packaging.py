@@ -48,6 +48,12 @@ def test_library_and_bench_carry_one_version() -> None:
     assert LIBRARY["project"]["version"] == BENCH["project"]["version"]
 
 
+def test_the_front_page_travels_with_the_library() -> None:
+    assert LIBRARY["project"].get("readme", "none") == (
+        "README.md" if (ROOT / "README.md").exists() else "none"
+    )
+
+
 def test_all_is_every_extra_but_the_demonstration() -> None:
     extras = LIBRARY["project"]["optional-dependencies"]
     [everything] = extras["all"]
