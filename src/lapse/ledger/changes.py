@@ -107,7 +107,7 @@ class Part:
         """Whether the body is what was digested; a purged one cannot be checked: it counts."""
         return self.body is None or digest(self.body, salt=self.salt) == self.digest
 
-    def value(self) -> Any:
+    def value(self) -> Any:  # noqa: ANN401 - JSON is any; the reader matches its shape
         """The decoded body; None once purged."""
         return None if self.body is None else decode(self.body)
 
@@ -155,6 +155,8 @@ class Draft:
         if about_source and self.parts:
             remedy = f"say what happens to records in a change of its own ({self.kind})"
             raise InvalidValue("parts", self.parts, remedy)
+        if self.kind is ChangeKind.PURGED and any(part.body is not None for part in self.parts):
+            raise InvalidValue("parts", self.parts, "pass tombstones: a purge repeats no content")
         if not about_source and not self.parts:
             raise InvalidValue("parts", self.parts, f"name the records that are {self.kind}")
 

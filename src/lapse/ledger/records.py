@@ -107,7 +107,7 @@ class Scope:
         return [self.tenant, self.principal, self.role, self.task, self.purpose]
 
     @classmethod
-    def from_json(cls, value: Any) -> Scope:
+    def from_json(cls, value: Any) -> Scope:  # noqa: ANN401 - JSON is any
         """Read what `as_json` wrote.
 
         Raises:
@@ -174,7 +174,7 @@ class Receipt:
         return [self.observer, list(self.source), self.at, self.digest, self.outcome.value]
 
     @classmethod
-    def from_json(cls, value: Any) -> Receipt:
+    def from_json(cls, value: Any) -> Receipt:  # noqa: ANN401 - JSON is any
         """Read what `as_json` wrote.
 
         Raises:
@@ -290,7 +290,7 @@ class Record:
         }
 
     @classmethod
-    def from_json(cls, record_id: str, value: Any, status: Status = Status.ACTIVE) -> Record:
+    def from_json(cls, record_id: str, value: Any, status: Status = Status.ACTIVE) -> Record:  # noqa: ANN401 - JSON is any
         """Read what `as_json` wrote.
 
         Raises:

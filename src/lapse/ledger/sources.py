@@ -82,7 +82,7 @@ class Source(NamedTuple):
                 return f"{self.issuer}/{self.name}"
 
     @classmethod
-    def from_parts(cls, parts: Any) -> Source:
+    def from_parts(cls, parts: Any) -> Source:  # noqa: ANN401 - JSON is any
         """Read back the four parts as they are stored and digested.
 
         Raises:

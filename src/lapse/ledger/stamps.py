@@ -64,7 +64,7 @@ class Stamp:
         return [list(self.source), self.version, self.within]
 
     @classmethod
-    def from_json(cls, value: Any) -> Stamp:
+    def from_json(cls, value: Any) -> Stamp:  # noqa: ANN401 - JSON is any
         """Read what `as_json` wrote.
 
         Raises:

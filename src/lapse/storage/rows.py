@@ -34,6 +34,7 @@ __all__ = [
     "KeptRows",
     "Row",
     "UnreadableChange",
+    "UnreadableRow",
     "UnreadableState",
     "change_from",
     "checked",
@@ -54,7 +55,11 @@ _LARGEST_INSTANT = 2**63 - 1
 """What a 64-bit column holds: 292,000 years, in microseconds."""
 
 
-class UnreadableChange(StoreCorrupt):
+class UnreadableRow(StoreCorrupt):
+    """A row is not as any store wrote it."""
+
+
+class UnreadableChange(UnreadableRow):
     """The row of a change is not as any store wrote it."""
 
     def __init__(self, seq: int, why: object) -> None:
@@ -64,7 +69,7 @@ class UnreadableChange(StoreCorrupt):
         self.seq = seq
 
 
-class UnreadableState(StoreCorrupt):
+class UnreadableState(UnreadableRow):
     """A row of the kept state is not as any store wrote it."""
 
     def __init__(self, what: str, why: object) -> None:

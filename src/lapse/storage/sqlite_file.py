@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,12 +23,10 @@ from lapse.errors import (
     StoreUnavailable,
 )
 from lapse.ledger import Ids
+from lapse.storage.space import NO_SPACE
 from lapse.storage.sqlite_schema import APPLICATION_ID, MIGRATIONS, NEWEST
 
 __all__ = ["opened", "promised"]
-
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What the system says when a file may not grow: disk, quota, or the process's own limit."""
 
 _WAL_RETRIES = 100
 _WAL_RETRY_SECONDS = 0.01
@@ -161,7 +158,7 @@ def _write_ahead(connection: apsw.Connection) -> None:
 
 def promised(failure: apsw.Error, path: Path) -> StoreError:
     """The error that the port promises, for one of the driver's."""
-    if isinstance(failure, apsw.IOError) and getattr(failure, "system_errno", 0) in _NO_SPACE:
+    if isinstance(failure, apsw.IOError) and getattr(failure, "system_errno", 0) in NO_SPACE:
         return StoreFull(f"{path} may not grow any more; free space, or raise the limit")
     for kinds, error, words in _PROMISES:
         if isinstance(failure, kinds):

@@ -1,0 +1,12 @@
+"""Who vouches for bytes: HMAC inside one trust domain, Ed25519 across.
+
+`HmacKeys` needs nothing but Python. Ed25519 has a door of its own, `lapse.signing.ed25519`, because
+it needs the extra `sign`.
+
+Both sign with one key and verify with many. To rotate: add the new key everywhere, then sign with
+it, then take the old one away when nothing signed with it is left.
+"""
+
+from lapse.signing.hmac_keys import HmacKeys
+
+__all__ = ["HmacKeys"]
