@@ -33,6 +33,7 @@ from lapse.contract.messages import (
 from lapse.contract.names import NAME_CHARACTERS, check_name, is_name
 from lapse.contract.reach import Adjacency
 from lapse.contract.reconcile import (
+    Answers,
     Learnt,
     Settlement,
     drafts,
@@ -40,6 +41,7 @@ from lapse.contract.reconcile import (
     moved,
     needs_changes,
     settle,
+    unvouched,
 )
 from lapse.contract.registry import LogBounds, LogEntry, Registry, Reload
 from lapse.contract.rules import BY_KEY, Rule, fingerprint, member
@@ -69,6 +71,7 @@ __all__ = [
     "PATCH_SENTENCE",
     "POLICIES",
     "Adjacency",
+    "Answers",
     "ByRow",
     "ByTable",
     "CacheHint",
@@ -126,5 +129,6 @@ __all__ = [
     "node_id",
     "row_version",
     "settle",
+    "unvouched",
     "word",
 ]

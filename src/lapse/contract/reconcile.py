@@ -5,9 +5,11 @@ storing first would evict the fix just learned):
 
 1. `moved`: which tables and rule sets does the response report at another version than their
    records were reconciled with?
-2. Ask the service what changed in those, when the policy wants to know.
+2. Ask the service what changed in those, when the policy wants to know (`needs_changes`).
 3. `settle`: evict what changed, restamp the rest; what is not known yet stays held and unserved.
-4. `learn`: only now turn the response's suggestions into records.
+4. `unvouched`: which tables do the suggestions rest on that no held record vouches for? A response
+   may be late, or come from a cache; ask what changed since *its* version.
+5. `learn`: only now turn suggestions that are known to be current into records.
 
 Nothing is read into the order of versions, and a table the response does not mention is reported
 unloaded only by a response that carries the whole map.
@@ -29,13 +31,16 @@ if TYPE_CHECKING:
     from lapse.contract.messages import Envelope, Suggestion, TableChanges
     from lapse.ledger import Instant, Record, Stamp, State
 
-__all__ = ["Learnt", "Settlement", "drafts", "learn", "moved", "needs_changes", "settle"]
+__all__ = ["Answers", "Learnt", "Settlement", "drafts", "learn", "moved", "needs_changes", "settle", "unvouched"]
 
 ACTOR = "contract"
 """Who decided, in the ledger."""
 
 Settlement = Evict | Restamp | Suspend
 Learnt = Write | Supersede | Keep | Reject
+
+Answers = "Mapping[tuple[Source, str | None], TableChanges]"
+"""What the service said changed, by the table and the version since which it was asked."""
 
 
 def moved(state: State, issuer: str, envelope: Envelope) -> tuple[Moved, ...]:
@@ -68,7 +73,7 @@ def settle(
     state: State,
     policy: EvictionPolicy,
     moves: Sequence[Moved],
-    answers: Mapping[Source, TableChanges],
+    answers: Answers,
 ) -> tuple[Settlement, ...]:
     """The verdicts about everything that rests on what moved.
 
@@ -76,8 +81,8 @@ def settle(
         state: what is remembered; as it was when the moves were found, or later.
         policy: which records go.
         moves: what moved.
-        answers: what the service said changed, by table; a table that was asked about and is not
-            here stays in abeyance.
+        answers: what the service said; a table that was asked about and has no answer stays in
+            abeyance.
     """
     verdicts: list[Settlement] = []
     gone: set[str] = set()
@@ -87,9 +92,9 @@ def settle(
         held = state.index.on(move.source)
         if mark is None or not held or mark.reconciled != move.was:
             continue  # somebody else has settled it since
-        answer = answers.get(move.source)
+        answer = answers.get((move.source, move.was))
         if move.source in asked:
-            if answer is None or answer.since != move.was:
+            if answer is None:
                 verdicts.append(Suspend(move, len(held)))
                 continue
             move = Moved(move.source, move.was, answer.version)  # noqa: PLW2901 - the answer is the later word
@@ -101,8 +106,31 @@ def settle(
     return tuple(verdicts)
 
 
+def unvouched(state: State, policy: EvictionPolicy, lesson: Lesson, answers: Answers) -> tuple[Moved, ...]:
+    """The tables under the response's suggestions of which it is not known that their version is current.
+
+    Call it on the state after `settle` was applied. A table that carries records is known: every
+    response moves its mark. For another, this response is the only word there is, and it may be an
+    old one.
+    """
+    if not policy.asks:
+        return ()
+    found: dict[Source, Moved] = {}
+    for suggestion in lesson.envelope.suggestions:
+        record = learned(suggestion, lesson, record_id="", watched=True)
+        for source, version in () if isinstance(record, Reason) else _tables_under(record):
+            if not _vouched(state, source, version, answers):
+                found[source] = Moved(source, version, version)
+    return tuple(found.values())
+
+
 def learn(
-    state: State, policy: EvictionPolicy, lesson: Lesson, *, new_id: Callable[[], str]
+    state: State,
+    policy: EvictionPolicy,
+    lesson: Lesson,
+    answers: Answers,
+    *,
+    new_id: Callable[[], str],
 ) -> tuple[Learnt, ...]:
     """The verdicts about the response's suggestions; call it on the state after `settle` was applied."""
     verdicts: list[Learnt] = []
@@ -111,6 +139,8 @@ def learn(
             verdicts.append(Reject(suggestion, Reason.NO_MEMORY))
             continue
         record = learned(suggestion, lesson, record_id=new_id(), watched=policy.watches)
+        if not isinstance(record, Reason) and policy.asks:
+            record = _current(state, record, answers)
         if isinstance(record, Reason):
             verdicts.append(Reject(suggestion, record))
         elif not policy.watches:
@@ -132,6 +162,39 @@ def _place(state: State, suggestion: Suggestion, record: Record) -> Iterator[Lea
     yield Write(record, Reason.NEWER_ANSWER if standing else Reason.LEARNED)
     for held in standing:
         yield Supersede(held, record.id)
+
+
+def _current(state: State, record: Record, answers: Answers) -> Record | Reason:
+    """The record stamped with versions that are known to be current, or why it cannot be."""
+    for source, version in tuple(_tables_under(record)):
+        if _vouched(state, source, version, answers):
+            continue
+        answer = answers.get((source, version))
+        if answer is None:
+            return Reason.UNCONFIRMED
+        if answer.version is None or not (answer.complete and _untouched(record, source, answer)):
+            return Reason.LATE
+        record = record.restamped(source, answer.version)
+    return record
+
+
+def _vouched(state: State, source: Source, version: str | None, answers: Answers) -> bool:
+    mark = state.mark(source)
+    if mark is not None and mark.settled and mark.reconciled == version and state.index.on(source):
+        return True
+    return any(about == source and answer.version == version for (about, _), answer in answers.items())
+
+
+def _untouched(record: Record, source: Source, answer: TableChanges) -> bool:
+    """Whether the rows a record rests on in a table are among those that changed, at other versions."""
+    rows = [s for s in record.stamps if s.source.kind == "row" and s.source.container == source]
+    if not rows:
+        return not answer.rows
+    return all(answer.rows.get(s.source.key, s.version) == s.version for s in rows)
+
+
+def _tables_under(record: Record) -> Iterator[tuple[Source, str | None]]:
+    return ((source, version) for source, version in record.rests_on() if source.kind == "table")
 
 
 def _is_late(state: State, stamp: Stamp) -> bool:

@@ -57,6 +57,8 @@ class Reason(StrEnum):
     """Its values have no canonical form (an integer beyond 2^53, say), so they could not be compared."""
     LATE = "late"
     """The response is older than what the memory was reconciled with."""
+    UNCONFIRMED = "unconfirmed"
+    """It would be the first fix under a table, and the service could not be asked whether it is current."""
     NO_MEMORY = "no_memory"
     """The policy keeps nothing."""
 

@@ -33,6 +33,7 @@ from lapse.contract import (
     moved,
     needs_changes,
     settle,
+    unvouched,
     word,
 )
 from lapse.errors import InvalidValue
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from lapse.contract import EvictionPolicy, Learnt, Lesson, Moved, Settlement, TableChanges
+    from lapse.contract import Answers, EvictionPolicy, Learnt, Lesson, Moved, Settlement, TableChanges
     from lapse.ledger import Chapter, Clock, Ids, JsonObject, Record, Source, State, Store
     from lapse.runtime.events import Observer
 
@@ -101,20 +102,18 @@ class Memory:
         Raises:
             StoreError: what could not be written was not done; the memory serves nothing it should not.
         """
-        answers: dict[Source, TableChanges] = {}
+        answers: dict[tuple[Source, str | None], TableChanges] = {}
         asked: set[tuple[Source, str | None]] = set()
         for attempt in range(_MOST_ROUNDS):
             questions = [q for q in self._questions(lesson) if (q.source, q.was) not in asked]
             if attempt and not questions:
                 break
-            for question in questions:
-                asked.add((question.source, question.was))
-                answer = yield question
-                if answer is not None:
-                    answers[question.source] = answer
+            yield from _ask(questions, answers, asked)
             self._settle(lesson, answers)
         if lesson.envelope.suggestions:
-            self._learn(lesson)
+            unsure = [q for q in self._unvouched(lesson, answers) if (q.source, q.was) not in asked]
+            yield from _ask(unsure, answers, asked)
+            self._learn(lesson, answers)
         self._remember_seen(lesson)
 
     def _questions(self, lesson: Lesson) -> Sequence[Moved]:
@@ -124,7 +123,11 @@ class Memory:
             state = self._session.catch_up()
             return needs_changes(self.policy, moved(state, lesson.issuer, lesson.envelope))
 
-    def _settle(self, lesson: Lesson, answers: Mapping[Source, TableChanges]) -> None:
+    def _unvouched(self, lesson: Lesson, answers: Answers) -> Sequence[Moved]:
+        with self._session.lock:
+            return unvouched(self._session.catch_up(), self.policy, lesson, answers)
+
+    def _settle(self, lesson: Lesson, answers: Answers) -> None:
         if not self.policy.watches:
             return
 
@@ -135,9 +138,9 @@ class Memory:
 
         self._tell(self._session.write(decide), lesson)
 
-    def _learn(self, lesson: Lesson) -> None:
+    def _learn(self, lesson: Lesson, answers: Answers) -> None:
         def decide(state: State) -> tuple[Sequence[Learnt], Sequence[Draft]]:
-            verdicts = learn(state, self.policy, lesson, new_id=self._ids.new)
+            verdicts = learn(state, self.policy, lesson, answers, new_id=self._ids.new)
             return verdicts, drafts(verdicts, state, lesson, new_id=self._ids.new)
 
         self._tell(self._session.write(decide), lesson)
@@ -355,6 +358,18 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _ask(
+    questions: Sequence[Moved],
+    answers: dict[tuple[Source, str | None], TableChanges],
+    asked: set[tuple[Source, str | None]],
+) -> Generator[Moved, TableChanges | None, None]:
+    for question in questions:
+        asked.add((question.source, question.was))
+        answer = yield question
+        if answer is not None:
+            answers[question.source, question.was] = answer
 
 
 def _event(verdict: Settlement | Learnt, lesson: Lesson) -> Event:
