@@ -18,15 +18,24 @@ from lapse.wire.fields import (
     versions_field,
 )
 from lapse.wire.limits import DEFAULT_LIMITS, Limits, Reason, Refusal
-from lapse.wire.reading import Reading, read_changes, read_response
+from lapse.wire.parsing import write
+from lapse.wire.reading import (
+    Reading,
+    ReloadRequest,
+    read_changes,
+    read_reload_request,
+    read_response,
+)
 from lapse.wire.writing import (
     JSON,
     PROBLEM_JSON,
     Problem,
     changes_members,
     envelope_members,
+    graph_members,
     preferred_type,
     problem_members,
+    reload_members,
     suggestion_members,
     write_changes,
     write_envelope,
@@ -46,15 +55,20 @@ __all__ = [
     "Reading",
     "Reason",
     "Refusal",
+    "ReloadRequest",
     "changes_members",
     "contract_fields",
     "envelope_members",
+    "graph_members",
     "preferred_type",
     "problem_members",
     "read_changes",
+    "read_reload_request",
     "read_response",
+    "reload_members",
     "suggestion_members",
     "versions_field",
+    "write",
     "write_changes",
     "write_envelope",
     "write_problem",

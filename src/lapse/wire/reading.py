@@ -7,9 +7,9 @@ still read: body members first, then the header mirrors for what the body did no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from lapse.contract import (
     CacheHint,
@@ -23,13 +23,13 @@ from lapse.contract import (
 from lapse.errors import MalformedMessage
 from lapse.wire.fields import LOCATION, RULES, VERSIONS, lines, read_text, read_versions
 from lapse.wire.limits import DEFAULT_LIMITS, Limits, Reason, Refusal
-from lapse.wire.models import ChangesMessage, SuggestionMessage
+from lapse.wire.models import ChangesMessage, ReloadRequestMessage, SuggestionMessage
 from lapse.wire.parsing import doubled, flaw, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Reading", "read_changes", "read_response"]
+__all__ = ["Reading", "ReloadRequest", "read_changes", "read_reload_request", "read_response"]
 
 _WANTED = frozenset(name.lower().encode() for name in (VERSIONS, RULES, LOCATION, "Content-Type"))
 _MEMBERS = (b'"success"', b'"recovery_feedback"', b'"table_versions"', b'"rules_version"', b"\\u00")
@@ -93,18 +93,7 @@ def read_changes(body: bytes, *, limits: Limits = DEFAULT_LIMITS) -> TableChange
     Raises:
         MalformedMessage: it cannot be read whole; a part of a diff would name too few rows.
     """
-    value = parse(body, limits)
-    if isinstance(value, Reason):
-        raise MalformedMessage(f"the list of changes cannot be read: {value}")
-    if (found := flaw(value, limits)) is not None:
-        raise MalformedMessage(f"the list of changes cannot be taken in: {found}")
-    try:
-        message = ChangesMessage.model_validate(value)
-    except ValidationError as failure:
-        reasons = ", ".join(
-            f"{_path(e['loc'])}: {_reason(e['type'])}" for e in failure.errors()[:3]
-        )
-        raise MalformedMessage(f"the list of changes has another shape: {reasons}") from None
+    message = _whole(ChangesMessage, body, limits, "list of changes")
     return TableChanges(
         table=message.table,
         since=message.since,
@@ -113,6 +102,48 @@ def read_changes(body: bytes, *, limits: Limits = DEFAULT_LIMITS) -> TableChange
         rows=message.rows,
         downstream=tuple((row.table, row.key) for row in message.downstream),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadRequest:
+    """What an operator asks for.
+
+    Attributes:
+        table: the table.
+        rows: all its rows from now on; None unloads it.
+        version: the new version; None: the service chooses.
+    """
+
+    table: str
+    rows: Mapping[str, Any] | None
+    version: str | None
+
+
+def read_reload_request(body: bytes, *, limits: Limits = DEFAULT_LIMITS) -> ReloadRequest:
+    """The body of a reload.
+
+    Raises:
+        MalformedMessage: it cannot be read whole.
+    """
+    message = _whole(ReloadRequestMessage, body, limits, "reload")
+    return ReloadRequest(message.table, message.rows, message.version)
+
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def _whole(model: type[_M], body: bytes, limits: Limits, what: str) -> _M:
+    value = parse(body, limits)
+    if isinstance(value, Reason):
+        raise MalformedMessage(f"the {what} cannot be read: {value}")
+    if (found := flaw(value, limits)) is not None:
+        raise MalformedMessage(f"the {what} cannot be taken in: {found}")
+    try:
+        return model.model_validate(value)
+    except ValidationError as failure:
+        bad = failure.errors()[:3]
+        reasons = ", ".join(f"{_path(e['loc']) or 'body'}: {_reason(e['type'])}" for e in bad)
+        raise MalformedMessage(f"the {what} has another shape ({reasons})") from None
 
 
 def _too_long(name: bytes, value: bytes, limits: Limits, refusals: list[Refusal]) -> bool:

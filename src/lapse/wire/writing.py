@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lapse.contract import node_id
 from lapse.wire.parsing import write
 
 if TYPE_CHECKING:
-    from lapse.contract import Envelope, Suggestion, TableChanges
+    from collections.abc import Mapping
+
+    from lapse.contract import Envelope, KnowledgeGraph, Reload, Suggestion, TableChanges
     from lapse.ledger import JsonObject
 
 __all__ = [
@@ -17,8 +20,10 @@ __all__ = [
     "Problem",
     "changes_members",
     "envelope_members",
+    "graph_members",
     "preferred_type",
     "problem_members",
+    "reload_members",
     "suggestion_members",
     "write_changes",
     "write_envelope",
@@ -106,6 +111,39 @@ def changes_members(changes: TableChanges) -> dict[str, Any]:
         "complete": changes.complete,
         "rows": dict(changes.rows),
         "downstream": [{"table": table, "key": key} for table, key in changes.downstream],
+    }
+
+
+def reload_members(reload: Reload) -> dict[str, Any]:
+    """The answer of the reload endpoint as a JSON object (source text, section 3.2)."""
+    return {
+        "table": reload.table,
+        "old_version": reload.old_version,
+        "new_version": reload.new_version,
+        "diff": {
+            "added": list(reload.diff.added),
+            "removed": list(reload.diff.removed),
+            "changed": list(reload.diff.changed),
+        },
+        "affected_downstream": [node_id(*node) for node in reload.affected_downstream],
+    }
+
+
+def graph_members(graph: KnowledgeGraph, table_versions: Mapping[str, str]) -> dict[str, Any]:
+    """The answer of the graph endpoint as a JSON object (source text, section 3.2)."""
+    return {
+        "nodes": {
+            node_id(*node): {
+                "table": node.table,
+                "key": node.key,
+                "version": table_versions[node.table],
+            }
+            for node in graph.nodes()
+        },
+        "edges": [
+            {"from": node_id(*e.start), "to": node_id(*e.end), "relation": e.relation}
+            for e in graph.edges()
+        ],
     }
 
 

@@ -1,0 +1,242 @@
+"""A service's side of the contract, held for as long as the service runs.
+
+What goes out with every response is worked out once per reload, not once per response: a request
+only picks up what is ready. A reload swaps one immutable registry for the next under a lock;
+whoever reads tables keeps the registry they began with, so no decision sees half a reload.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lapse.contract import Emission, Envelope, Level, Reading, Registry, Reload, Rule, Violation
+from lapse.errors import InvalidValue
+from lapse.ledger import canonical
+from lapse.server.exchange import Answer, problem_answer
+from lapse.server.state_file import StateFile
+from lapse.wire import Problem, contract_fields, envelope_members, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Mapping
+
+    from lapse.contract import TableChanges
+
+__all__ = ["Contract", "Published", "Rejected"]
+
+UNPROCESSABLE = 422
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One state of a service's tables, with everything that is sent of it ready.
+
+    Attributes:
+        registry: the tables, rules and change log.
+        members: the contract members of a success body.
+        lines: the header lines that go with every response.
+        versions_body: the answer of the versions endpoint.
+        etag: its strong entity tag, quoted.
+    """
+
+    registry: Registry
+    members: Mapping[str, Any]
+    lines: tuple[tuple[bytes, bytes], ...]
+    versions_body: bytes
+    etag: str
+
+
+class Rejected(Exception):
+    """A request that a policy does not let pass; the server's seat answers it with 422.
+
+    Raise it inside `Contract.reading`, so that the answer reports the versions that were read.
+    """
+
+    def __init__(self, violation: Violation) -> None:
+        super().__init__(violation.title)
+        self.violation = violation
+        self.published: Published | None = None
+
+
+class Contract:
+    """The contract of one service. Safe to use from any thread.
+
+    Args:
+        registry: the tables to begin with; a state file that is newer wins over it.
+        level: the wire level: 0, 1, 4, 5 or 6.
+        extensions: whether `rows` and `when`, which the source text lacks, are sent.
+        operator_token: the bearer token that reloads need; None: the endpoint refuses everybody.
+        location: the path under which the contract endpoints are.
+        state_file: where versions, rows and the change log are kept over restarts; None: nowhere.
+
+    Raises:
+        InvalidValue: an argument holds something it may not hold.
+        StoreError: the state file cannot be used.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        level: int = Level.L6,
+        extensions: bool = True,
+        operator_token: str | None = None,
+        location: str = "/contract",
+        state_file: str | Path | None = None,
+    ) -> None:
+        if operator_token == "":
+            remedy = "pass a secret, or None to refuse every reload"
+            raise InvalidValue("operator_token", operator_token, remedy)
+        if not location.startswith("/") or location.endswith("/") or not location.isascii():
+            remedy = "pass an absolute path in ASCII, without a slash at its end"
+            raise InvalidValue("location", location, remedy)
+        if level not in {known.value for known in Level}:
+            raise InvalidValue("level", level, "pass 0, 1, 4, 5 or 6")
+        self.emission = Emission(level=Level(level), extensions=extensions)
+        self.operator_token = operator_token
+        self.location = location
+        self._lock = threading.Lock()
+        self._state_file = None if state_file is None else StateFile(Path(state_file))
+        if self._state_file is not None:
+            registry = self._state_file.opened(registry)
+        self._published = self._publication(registry)
+
+    @property
+    def published(self) -> Published:
+        """The state now, with everything that is sent of it."""
+        return self._published
+
+    @property
+    def registry(self) -> Registry:
+        """The tables, rules and change log now."""
+        return self._published.registry
+
+    @property
+    def lines(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The header lines that go with every response now."""
+        return self._published.lines
+
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The header lines that go with every response now, ready to append."""
+        return self._published.lines
+
+    def envelope_members(self, *, success: bool = True) -> dict[str, Any]:
+        """The contract members of a body, to merge into it."""
+        members = dict(self._published.members)
+        return members if success else {**members, "success": False} if members else members
+
+    @contextmanager
+    def reading(self) -> Generator[Reading]:
+        """Read tables for one decision; what is read becomes the stamps of its suggestions."""
+        published = self._published
+        try:
+            yield Reading(published.registry)
+        except Rejected as rejected:
+            rejected.published = published
+            raise
+
+    def reload(
+        self,
+        table: str,
+        rows: Mapping[str, Any] | None,
+        version: str | None = None,
+    ) -> Reload:
+        """Replace a table's rows, load a new table, or unload one (rows None).
+
+        It is kept in the state file before anybody sees it.
+
+        Raises:
+            InvalidValue: as `Registry.reload`.
+            StoreError: it could not be kept; nothing changed.
+        """
+        reload = self.reload_if(lambda _: True, table, rows, version)
+        assert reload is not None  # noqa: S101 - the condition always holds
+        return reload
+
+    def reload_if(
+        self,
+        condition: Callable[[Published], bool],
+        table: str,
+        rows: Mapping[str, Any] | None,
+        version: str | None = None,
+    ) -> Reload | None:
+        """As `reload`, if the state at that moment meets a condition; None when it does not."""
+        with self._lock:
+            if not condition(self._published):
+                return None
+            registry, reload = self.registry.reload(table, rows, version)
+            self._publish(registry)
+            return reload
+
+    def declare(self, rules: Iterable[Rule]) -> str:
+        """Replace the derivation rules; returns their fingerprint.
+
+        Raises:
+            InvalidValue: two rules differ in nothing but their `via`.
+            StoreError: it could not be kept; nothing changed.
+        """
+        with self._lock:
+            self._publish(self.registry.with_rules(rules))
+            return self.registry.rules_version
+
+    def changes_since(self, table: str, version: str) -> TableChanges:
+        """What changed in a table since a version."""
+        return self.registry.changes_since(table, version)
+
+    def problem(
+        self, violation: Violation, *, published: Published | None = None, accept: str | None = None
+    ) -> Answer:
+        """The 422 answer to a violation; at Level 0 it says what is wrong and nothing else.
+
+        Args:
+            violation: what was violated.
+            published: the state that the violation was found in; None: the state now.
+            accept: the request's Accept header.
+        """
+        registry = (published or self._published).registry
+        envelope = self.emission.envelope(
+            registry, success=False, suggestions=violation.suggestions
+        )
+        problem = Problem(
+            type=self.problem_type(violation.policy),
+            title=violation.title,
+            status=UNPROCESSABLE,
+            detail=violation.detail,
+            more=violation.more,
+        )
+        return problem_answer(problem, envelope, accept=accept)
+
+    def problem_type(self, policy: str) -> str:
+        """The URI reference that names a kind of problem: the policy itself if it is a URI."""
+        return policy if ":" in policy else f"{self.location}/problems#{policy}"
+
+    def _publish(self, registry: Registry) -> None:
+        if registry is self.registry:
+            return
+        if self._state_file is not None:
+            self._state_file.keep(registry)
+        self._published = self._publication(registry)
+
+    def _publication(self, registry: Registry) -> Published:
+        envelope = self.emission.envelope(registry, success=True, location=self.location)
+        lines = contract_fields(
+            table_versions=envelope.table_versions,
+            rules_version=envelope.rules_version,
+            location=envelope.location,
+        )
+        said = Envelope(
+            table_versions=envelope.table_versions, rules_version=envelope.rules_version
+        )
+        versions = envelope_members(said)
+        tag = hashlib.sha256(canonical(versions)).hexdigest()[:32]
+        return Published(
+            registry=registry,
+            members=envelope_members(envelope),
+            lines=tuple((name.lower().encode(), value.encode()) for name, value in lines),
+            versions_body=write(versions),
+            etag=f'"{tag}"',
+        )

@@ -1,0 +1,56 @@
+"""Puts the contract's headers on every response, and its endpoints beside the application's.
+
+Pure ASGI. Bodies pass through as they are, neither buffered nor rewritten; a response costs one
+closure and one list concatenation more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lapse.server.endpoints import RELOAD_BYTES, Endpoints
+
+if TYPE_CHECKING:
+    from lapse.server.contract import Contract
+    from lapse.server.exchange import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["ContractMiddleware"]
+
+
+class ContractMiddleware:
+    """Wraps an ASGI application.
+
+    Args:
+        app: the application.
+        contract: the service's contract.
+        reload_bytes: the longest reload taken in.
+    """
+
+    def __init__(
+        self, app: ASGIApp, contract: Contract, *, reload_bytes: int = RELOAD_BYTES
+    ) -> None:
+        self._app = app
+        self._contract = contract
+        self._endpoints = Endpoints(contract, reload_bytes=reload_bytes)
+        self._paths = self._endpoints.paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        contract = self._contract
+
+        async def stamped(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                # A copy: an application may send the same message object again and again.
+                message = {**message, "headers": [*message.get("headers", ()), *contract.lines]}
+            await send(message)
+
+        path: str = scope["path"]
+        if root := scope.get("root_path"):
+            path = path.removeprefix(root)
+        if path in self._paths:
+            await self._endpoints(scope, receive, stamped, path)
+        else:
+            await self._app(scope, receive, stamped)
