@@ -31,7 +31,7 @@ from lapse.ledger.records import (
 from lapse.ledger.sources import Source, SourceKind
 from lapse.ledger.stamps import Comparison, Stamp, compare, vector
 from lapse.ledger.state import Mark, State, fold, writing
-from lapse.ledger.story import Chapter, story
+from lapse.ledger.narrative import Chapter, story
 
 __all__ = [
     "EVERYWHERE",
