@@ -45,6 +45,8 @@ __all__ = [
     "purged_by",
     "source_from",
     "source_text",
+    "text_from",
+    "text_of",
     "unpack",
 ]
 
@@ -197,6 +199,26 @@ def source_from(text: str) -> Source:
         ValueError: it is something else.
     """
     return Source.from_parts(json.loads(text))
+
+
+def text_of(value: str | None) -> str | None:
+    """A text for a database that takes no NUL: as a JSON string, which escapes it."""
+    return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def text_from(value: str | None) -> str | None:
+    """What `text_of` wrote.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if value is None:
+        return None
+    match json.loads(value):
+        case str(text):
+            return text
+        case _:
+            raise ValueError(f"{value} is not a JSON string")
 
 
 def change_from(row: Row) -> Change:
