@@ -26,6 +26,7 @@ from lapse.wire.reading import (
     read_reload_request,
     read_response,
 )
+from lapse.wire.transfer import read_export, write_export
 from lapse.wire.writing import (
     JSON,
     PROBLEM_JSON,
@@ -63,6 +64,7 @@ __all__ = [
     "preferred_type",
     "problem_members",
     "read_changes",
+    "read_export",
     "read_reload_request",
     "read_response",
     "reload_members",
@@ -71,5 +73,6 @@ __all__ = [
     "write",
     "write_changes",
     "write_envelope",
+    "write_export",
     "write_problem",
 ]

@@ -1,0 +1,120 @@
+"""The command `lapse`, put together."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points, version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lapse.cli import ledger, memory
+from lapse.cli.output import Exit, Format, FormatOption, errors_explained, warn
+from lapse.errors import InvalidValue, MissingExtra
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Know which remembered things have lapsed, and why.",
+)
+app.add_typer(memory.app, name="memory")
+app.add_typer(ledger.app, name="ledger")
+
+_DEMOS = "lapse.demos"
+"""The entry-point group under which a distribution offers demonstrations."""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lapse {version('lapse')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version_: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+) -> None:
+    """Know which remembered things have lapsed, and why."""
+    del version_
+
+
+@app.command()
+def demo(
+    name: Annotated[str, typer.Argument(help="Which demonstration.")] = "fixes",
+    seed: Annotated[int, typer.Option(help="Seed of the run; equal seeds give equal results.")] = 0,
+    fast: Annotated[bool, typer.Option("--fast", help="A shorter run.")] = False,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Watch an agent that remembers fixes against a real server whose data drifts."""
+    with errors_explained():
+        found = {entry.name: entry for entry in entry_points(group=_DEMOS)}
+        if not found:
+            raise MissingExtra("lapse demo", "demo")
+        if name not in found:
+            raise InvalidValue("demo", name, f"pick one of {', '.join(sorted(found))}")
+        from rich.console import Console
+
+        run = found[name].load()
+        code = run(
+            Console(stderr=format_ is Format.JSON), seed=seed, fast=fast, format=format_.value
+        )
+    raise typer.Exit(code or Exit.FINE)
+
+
+@app.command()
+def serve(
+    file: Annotated[
+        Path, typer.Argument(help="The service's tables, rules and policies, in YAML.")
+    ],
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="The port; 0 picks a free one.", min=0, max=65535)
+    ] = 8422,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where versions, rows and the change log are kept, so that a restart keeps them."
+        ),
+    ] = None,
+    operator_token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LAPSE_OPERATOR_TOKEN",
+            help="The bearer token that may reload tables; without one, nobody may.",
+            show_envvar=True,
+        ),
+    ] = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Run a contract server from one file."""
+    with errors_explained():
+        from lapse.cli.serving import serve_file
+
+        serve_file(
+            file,
+            host=host,
+            port=port,
+            state_file=state,
+            operator_token=operator_token,
+            format_=format_,
+        )
+
+
+def main() -> None:
+    """Run the command; the exit code is 0 for fine, 1 for problems found, 2 for wrong usage."""
+    try:
+        app()
+    except BrokenPipeError:
+        # The reader of our output went away, as 'head' does; that is not a problem of ours.
+        sys.stderr.close()
+    except KeyboardInterrupt:
+        warn("lapse: stopped")
+        sys.exit(Exit.PROBLEMS)
