@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 
 from lapse.cli import ledger, memory
-from lapse.cli.output import Exit, Format, FormatOption, errors_explained, warn
+from lapse.cli.output import (
+    Exit,
+    Format,
+    FormatOption,
+    errors_explained,
+    print_json,
+    say,
+    warn,
+)
 from lapse.errors import InvalidValue, MissingExtra
 
 __all__ = ["app", "main"]
@@ -96,16 +104,33 @@ def serve(
 ) -> None:
     """Run a contract server from one file."""
     with errors_explained():
-        from lapse.cli.serving import serve_file
+        try:
+            from lapse.server.run import serve as serve_file
+        except ImportError as missing:
+            raise MissingExtra("lapse serve", "server") from missing
+
+        def bound(at: str, port_: int) -> None:
+            _print_address(
+                f"http://{at}:{port_}", reloads=operator_token is not None, format_=format_
+            )
 
         serve_file(
-            file,
-            host=host,
-            port=port,
-            state_file=state,
-            operator_token=operator_token,
-            format_=format_,
+            file, host=host, port=port, operator_token=operator_token, state_file=state, bound=bound
         )
+    if format_ is Format.TABLE:
+        say("Stopped; requests that were open have been answered.")
+
+
+def _print_address(address: str, *, reloads: bool, format_: Format) -> None:
+    if format_ is Format.JSON:
+        print_json(
+            {"address": address, "versions": f"{address}/contract/versions", "reloads": reloads}
+        )
+        return
+    say(f"Serving on {address}; stop with Ctrl-C.")
+    say(f"Next: curl -s {address}/contract/versions")
+    if not reloads:
+        say("Nobody may reload tables: set LAPSE_OPERATOR_TOKEN to let its bearer.")
 
 
 def main() -> None:

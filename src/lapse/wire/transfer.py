@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lapse.errors import InvalidValue, MalformedMessage
 from lapse.ledger import Change, ChangeKind, Part, Source
@@ -94,7 +94,7 @@ def _change(value: Any, number: int) -> Change:  # anything may stand on a line
             "actor": str(actor),
             "source": source,
             "version": (str() | None) as version,
-            "parts": list(parts),
+            "parts": [*parts],
             "previous": str(previous),
             "digest": str(digest),
         }:
@@ -107,7 +107,7 @@ def _change(value: Any, number: int) -> Change:  # anything may stand on a line
                     actor=actor,
                     source=None if source is None else Source.from_parts(source),
                     version=version,
-                    parts=tuple(map(_part, cast("list[Any]", parts))),
+                    parts=tuple(map(_part, parts)),
                     previous=previous,
                     digest=digest,
                 )
