@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lapse.contract.messages import CacheHint
 from lapse.contract.verdicts import Reason
@@ -72,7 +72,7 @@ class Fix:
         """Whether the fix was given for requests like this one."""
         if self.when is None:
             return self.record.content["request"] == fingerprint_of(request)
-        return all(_member(request, path) == (True, value) for path, value in self.when.items())
+        return all(_alike(_member(request, path), value) for path, value in self.when.items())
 
 
 def learned(
@@ -151,16 +151,24 @@ def _merged(request: JsonObject, parameters: JsonObject, levels: int) -> dict[st
     return merged
 
 
-def _member(request: JsonObject, path: str) -> tuple[bool, Any]:
-    """The member at a dotted path, and whether it is there; a literal name wins over a path."""
+def _member(request: JsonObject, path: str) -> Any:  # the caller compares, whatever it is
+    """The member at a dotted path; a literal name wins over a path. None when absent (C-SUG-09)."""
     if path in request:
-        return True, request[path]
+        return request[path]
     here: Any = request
     for name in path.split("."):
-        if not isinstance(here, dict) or name not in here:
-            return False, None
-        here = here[name]  # pyright: ignore[reportUnknownVariableType]
-    return True, here  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(here, dict):
+            return None
+        here = cast("dict[str, Any]", here).get(name)
+    return here
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether two JSON values are one value: 1 is 1.0, and neither is true."""
+    try:
+        return one is other or canonical(one) == canonical(other)
+    except InvalidValue:
+        return False
 
 
 def _stamps(suggestion: Suggestion, lesson: Lesson) -> tuple[Stamp, ...] | Reason:
