@@ -5,6 +5,7 @@ remembered (`moved`, `settle`, `learn`, in that order) and words what still hold
 service's half keeps tables, rules and the graph, and turns a violated policy into a suggestion.
 """
 
+from lapse.contract.declarations import Declaration, declaration
 from lapse.contract.eviction import (
     A0,
     A1,
@@ -31,6 +32,19 @@ from lapse.contract.messages import (
     TableVersion,
 )
 from lapse.contract.names import NAME_CHARACTERS, check_name, is_name
+from lapse.contract.policies import (
+    Check,
+    Constant,
+    Field,
+    Found,
+    LookUp,
+    Operand,
+    Policy,
+    Rounded,
+    Template,
+    Test,
+    violations,
+)
 from lapse.contract.reach import Adjacency
 from lapse.contract.reconcile import (
     Answers,
@@ -75,14 +89,19 @@ __all__ = [
     "ByRow",
     "ByTable",
     "CacheHint",
+    "Check",
+    "Constant",
     "Consumption",
+    "Declaration",
     "Diff",
     "Edge",
     "Emission",
     "Envelope",
     "Evict",
     "EvictionPolicy",
+    "Field",
     "Fix",
+    "Found",
     "Keep",
     "KeepAll",
     "KeepNone",
@@ -92,14 +111,18 @@ __all__ = [
     "Level",
     "LogBounds",
     "LogEntry",
+    "LookUp",
     "Moved",
     "Node",
+    "Operand",
+    "Policy",
     "Reading",
     "Reason",
     "Registry",
     "Reject",
     "Reload",
     "Restamp",
+    "Rounded",
     "RowVersion",
     "Rule",
     "Settlement",
@@ -110,10 +133,13 @@ __all__ = [
     "TableChanges",
     "TableReader",
     "TableVersion",
+    "Template",
+    "Test",
     "Violation",
     "Write",
     "amend",
     "check_name",
+    "declaration",
     "diff",
     "drafts",
     "fingerprint",
@@ -130,5 +156,6 @@ __all__ = [
     "row_version",
     "settle",
     "unvouched",
+    "violations",
     "word",
 ]

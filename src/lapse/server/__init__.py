@@ -14,6 +14,7 @@
 rules and policies from one file; `lapse.server.run` serves that.
 """
 
+from lapse.server.application import application
 from lapse.server.contract import Contract, Published, Rejected
 from lapse.server.exchange import Answer, ASGIApp, Receive, Scope, Send
 from lapse.server.middleware import ContractMiddleware
@@ -28,4 +29,5 @@ __all__ = [
     "Rejected",
     "Scope",
     "Send",
+    "application",
 ]

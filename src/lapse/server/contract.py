@@ -59,7 +59,7 @@ class Rejected(Exception):
     def __init__(self, violation: Violation) -> None:
         super().__init__(violation.title)
         self.violation = violation
-        self.published: Published | None = None
+        self.registry: Registry | None = None
 
 
 class Contract:
@@ -132,11 +132,11 @@ class Contract:
     @contextmanager
     def reading(self) -> Generator[Reading]:
         """Read tables for one decision; what is read becomes the stamps of its suggestions."""
-        published = self._published
+        tables = Reading(self.registry)
         try:
-            yield Reading(published.registry)
+            yield tables
         except Rejected as rejected:
-            rejected.published = published
+            rejected.registry = tables.registry
             raise
 
     def reload(
@@ -188,18 +188,19 @@ class Contract:
         return self.registry.changes_since(table, version)
 
     def problem(
-        self, violation: Violation, *, published: Published | None = None, accept: str | None = None
+        self, violation: Violation, *, registry: Registry | None = None, accept: str | None = None
     ) -> Answer:
         """The 422 answer to a violation; at Level 0 it says what is wrong and nothing else.
 
         Args:
             violation: what was violated.
-            published: the state that the violation was found in; None: the state now.
+            registry: the tables that the violation was found in; None: those of now.
             accept: the request's Accept header.
         """
-        registry = (published or self._published).registry
         envelope = self.emission.envelope(
-            registry, success=False, suggestions=violation.suggestions
+            self.registry if registry is None else registry,
+            success=False,
+            suggestions=violation.suggestions,
         )
         problem = Problem(
             type=self.problem_type(violation.policy),

@@ -26,6 +26,7 @@ from lapse.wire.reading import (
     read_reload_request,
     read_response,
 )
+from lapse.wire.schemas import schemas
 from lapse.wire.transfer import read_export, write_export
 from lapse.wire.writing import (
     JSON,
@@ -68,6 +69,7 @@ __all__ = [
     "read_reload_request",
     "read_response",
     "reload_members",
+    "schemas",
     "suggestion_members",
     "versions_field",
     "write",

@@ -13,21 +13,21 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field,
 from lapse.contract import NAME_CHARACTERS, is_name
 
 __all__ = [
-    "ChangesMessage",
-    "EdgeMessage",
-    "EnvelopeMessage",
-    "GraphMessage",
-    "NodeMessage",
-    "ProblemMessage",
-    "RecoveryFeedbackMessage",
-    "ReloadDiffMessage",
-    "ReloadMessage",
-    "ReloadRequestMessage",
-    "RowKeyMessage",
-    "RowVersionMessage",
-    "SuggestionMessage",
-    "TableVersionMessage",
-    "VersionsMessage",
+    "Changes",
+    "Edge",
+    "Envelope",
+    "Graph",
+    "Node",
+    "Problem",
+    "RecoveryFeedback",
+    "Reload",
+    "ReloadDiff",
+    "ReloadRequest",
+    "RowKey",
+    "RowVersion",
+    "Suggestion",
+    "TableVersion",
+    "Versions",
 ]
 
 
@@ -49,14 +49,14 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
 
-class TableVersionMessage(_Message):
+class TableVersion(_Message):
     """A table at a version."""
 
     table: Name
     version: Name
 
 
-class RowVersionMessage(_Message):
+class RowVersion(_Message):
     """A row at a version; a null version says that there was no such row."""
 
     table: Name
@@ -64,14 +64,14 @@ class RowVersionMessage(_Message):
     version: Name | None
 
 
-class RowKeyMessage(_Message):
+class RowKey(_Message):
     """A row, wherever it stands now."""
 
     table: Name
     key: Name
 
 
-class SuggestionMessage(_Message):
+class Suggestion(_Message):
     """A typed change that would make the request pass."""
 
     type: Name = Field(
@@ -87,10 +87,10 @@ class SuggestionMessage(_Message):
         description="Whether the fix comes from a closed table and may be remembered.",
     )
     table: Name | None = Field(default=None, description="The table the fix depends on (Level 1).")
-    tables: list[TableVersionMessage] | None = Field(
+    tables: list[TableVersion] | None = Field(
         default=None, description="The dependency vector (Level 4); takes precedence over `table`."
     )
-    rows: list[RowVersionMessage] | None = Field(
+    rows: list[RowVersion] | None = Field(
         default=None, description="The rows that were read for the fix, at their versions then."
     )
     when: dict[str, JsonValue] | None = Field(
@@ -99,17 +99,17 @@ class SuggestionMessage(_Message):
     )
 
 
-class RecoveryFeedbackMessage(_Message):
+class RecoveryFeedback(_Message):
     """What would have made the request pass."""
 
-    suggestions: list[SuggestionMessage] = Field(default_factory=list[SuggestionMessage])
+    suggestions: list[Suggestion] = Field(default_factory=list[Suggestion])
 
 
-class EnvelopeMessage(_Message):
+class Envelope(_Message):
     """The contract members of a response body. All are optional: none of them is Level 0."""
 
     success: bool | None = Field(default=None, description="Whether the request passed.")
-    recovery_feedback: RecoveryFeedbackMessage | None = Field(
+    recovery_feedback: RecoveryFeedback | None = Field(
         default=None, description="On failure: the fixes offered."
     )
     table_versions: dict[Name, Name] | None = Field(
@@ -120,7 +120,7 @@ class EnvelopeMessage(_Message):
     )
 
 
-class ProblemMessage(EnvelopeMessage):
+class Problem(Envelope):
     """One problem document (RFC 9457) that carries the contract members as extension members."""
 
     type: str = Field(default="about:blank", description="A URI that names the kind of problem.")
@@ -135,14 +135,14 @@ class ProblemMessage(EnvelopeMessage):
     instance: str | None = None
 
 
-class VersionsMessage(_Message):
+class Versions(_Message):
     """The answer of the versions endpoint."""
 
     table_versions: dict[Name, Name]
     rules_version: Name | None = None
 
 
-class ChangesMessage(_Message):
+class Changes(_Message):
     """What changed in a table since a version."""
 
     table: Name
@@ -155,13 +155,13 @@ class ChangesMessage(_Message):
         default_factory=dict[Name, Name | None],
         description="Each key that changed since, with its version now; null: removed.",
     )
-    downstream: list[RowKeyMessage] = Field(
-        default_factory=list[RowKeyMessage],
+    downstream: list[RowKey] = Field(
+        default_factory=list[RowKey],
         description="Rows of other tables that followed from those, before the reloads.",
     )
 
 
-class NodeMessage(_Message):
+class Node(_Message):
     """A row as a node of the graph, at its table's version."""
 
     table: Name
@@ -169,7 +169,7 @@ class NodeMessage(_Message):
     version: Name
 
 
-class EdgeMessage(_Message):
+class Edge(_Message):
     """A derivation between two nodes."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, populate_by_name=True)
@@ -179,14 +179,14 @@ class EdgeMessage(_Message):
     relation: Name
 
 
-class GraphMessage(_Message):
+class Graph(_Message):
     """The knowledge graph: nodes by id `table:key`, and edges (Level 5)."""
 
-    nodes: dict[str, NodeMessage]
-    edges: list[EdgeMessage]
+    nodes: dict[str, Node]
+    edges: list[Edge]
 
 
-class ReloadRequestMessage(_Message):
+class ReloadRequest(_Message):
     """What an operator sends to replace a table's rows; null rows unload the table."""
 
     table: Name
@@ -194,7 +194,7 @@ class ReloadRequestMessage(_Message):
     version: Name | None = None
 
 
-class ReloadDiffMessage(_Message):
+class ReloadDiff(_Message):
     """The keys that a reload touched, sorted."""
 
     added: list[str]
@@ -202,11 +202,11 @@ class ReloadDiffMessage(_Message):
     changed: list[str]
 
 
-class ReloadMessage(_Message):
+class Reload(_Message):
     """What a reload did."""
 
     table: Name
     old_version: Name | None
     new_version: Name | None
-    diff: ReloadDiffMessage
+    diff: ReloadDiff
     affected_downstream: list[str]

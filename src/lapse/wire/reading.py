@@ -21,9 +21,9 @@ from lapse.contract import (
     is_name,
 )
 from lapse.errors import MalformedMessage
+from lapse.wire import models
 from lapse.wire.fields import LOCATION, RULES, VERSIONS, lines, read_text, read_versions
 from lapse.wire.limits import DEFAULT_LIMITS, Limits, Reason, Refusal
-from lapse.wire.models import ChangesMessage, ReloadRequestMessage, SuggestionMessage
 from lapse.wire.parsing import doubled, flaw, parse
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def read_changes(body: bytes, *, limits: Limits = DEFAULT_LIMITS) -> TableChange
     Raises:
         MalformedMessage: it cannot be read whole; a part of a diff would name too few rows.
     """
-    message = _whole(ChangesMessage, body, limits, "list of changes")
+    message = _whole(models.Changes, body, limits, "list of changes")
     return TableChanges(
         table=message.table,
         since=message.since,
@@ -125,7 +125,7 @@ def read_reload_request(body: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Relo
     Raises:
         MalformedMessage: it cannot be read whole.
     """
-    message = _whole(ReloadRequestMessage, body, limits, "reload")
+    message = _whole(models.ReloadRequest, body, limits, "reload")
     return ReloadRequest(message.table, message.rows, message.version)
 
 
@@ -270,7 +270,7 @@ def _suggestion(
     members: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
     unread: dict[str, Any] = {}
     try:
-        message = SuggestionMessage.model_validate(members)
+        message = models.Suggestion.model_validate(members)
     except ValidationError as failure:
         bad = {str(error["loc"][0]): error for error in reversed(failure.errors())}
         refusals.extend(
@@ -280,7 +280,7 @@ def _suggestion(
         if not bad.keys() <= _DROPPABLE:
             return None
         unread = {name: members[name] for name in bad}
-        message = SuggestionMessage.model_validate(
+        message = models.Suggestion.model_validate(
             {name: member for name, member in members.items() if name not in bad}
         )
     suggestion = _suggestion_of(message, unread)
@@ -290,7 +290,7 @@ def _suggestion(
     return suggestion
 
 
-def _suggestion_of(message: SuggestionMessage, unread: dict[str, Any]) -> Suggestion:
+def _suggestion_of(message: models.Suggestion, unread: dict[str, Any]) -> Suggestion:
     return Suggestion(
         type=message.type,
         parameters=message.parameters,

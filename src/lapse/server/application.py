@@ -1,0 +1,115 @@
+"""A service made of declared policies alone: it validates requests and does nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from lapse.contract import violations
+from lapse.errors import InvalidValue
+from lapse.server.exchange import (
+    Answer,
+    Disconnected,
+    TooLarge,
+    header,
+    json_answer,
+    problem_answer,
+    read_body,
+    respond,
+)
+from lapse.server.middleware import ContractMiddleware
+from lapse.wire import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lapse.contract import Policy
+    from lapse.server.contract import Contract
+    from lapse.server.exchange import ASGIApp, Receive, Scope, Send
+
+__all__ = ["application"]
+
+_REQUEST_BYTES = 1024 * 1024
+
+
+def application(contract: Contract, policies: Sequence[Policy]) -> ASGIApp:
+    """An ASGI application that answers the policies' operations.
+
+    A request that satisfies the policies of its operation is answered with 200 and the contract
+    members; one that violates a policy, with 422 and the first violation; one that cannot be read,
+    with 400. The contract's endpoints and headers are there too.
+    """
+    return ContractMiddleware(_Validating(contract, policies), contract)
+
+
+class _Validating:
+    def __init__(self, contract: Contract, policies: Sequence[Policy]) -> None:
+        self._contract = contract
+        self._policies = tuple(policies)
+        self._operations: dict[str, list[str]] = {}
+        for operation in dict.fromkeys(policy.operation for policy in policies):
+            method, _, path = operation.partition(" ")
+            if not method.isupper() or not path.startswith("/"):
+                remedy = "write a method and a path, as POST /v1/subscriptions"
+                raise InvalidValue("operation", operation, remedy)
+            self._operations.setdefault(path, []).append(method)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        try:
+            answer = await self._answer(scope, receive)
+        except Disconnected:
+            return
+        await respond(answer, scope, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        methods = self._operations.get(path)
+        if methods is None:
+            return _refusal(404, "No such operation", "No policy names this path.", scope)
+        if scope["method"] not in methods:
+            allowed = ", ".join(methods)
+            refused = _refusal(405, "Method not allowed", f"Use {allowed}.", scope)
+            return refused.with_headers((b"allow", allowed.encode()))
+        try:
+            body = await read_body(receive, scope, limit=_REQUEST_BYTES)
+        except TooLarge:
+            return _refusal(413, "The request is too large", "Send a shorter one.", scope)
+        request = _object(body)
+        if request is None:
+            return _refusal(400, "The request cannot be read", "Send one JSON object.", scope)
+        operation = f"{scope['method']} {path}"
+        with self._contract.reading() as tables:
+            found = violations(self._policies, operation, request, tables)
+        if found:
+            accept = header(scope, b"accept")
+            return self._contract.problem(found[0], registry=tables.registry, accept=accept)
+        members = self._contract.envelope_members() or {"success": True}
+        return json_answer(members, (b"cache-control", b"no-store"))
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    try:
+        value: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _refusal(status: int, title: str, detail: str, scope: Scope) -> Answer:
+    problem = Problem(title=title, status=status, detail=detail)
+    return problem_answer(problem, accept=header(scope, b"accept"))
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+            return

@@ -1,0 +1,93 @@
+"""Serves a declared contract over HTTP until it is told to stop.
+
+::
+
+    serve("acme.yaml", port=0, bound=lambda host, port: print(f"http://{host}:{port}"))
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from lapse.errors import InvalidValue, MissingExtra
+from lapse.server.declared import application, load
+
+try:
+    import uvicorn
+except ImportError:  # pragma: no cover - the extra is there in the tests
+    feature = "serving a contract"
+    raise MissingExtra(feature, "server") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from lapse.server.exchange import ASGIApp
+
+__all__ = ["run", "serve"]
+
+_GRACE_S = 5
+"""How long open requests may finish after a signal to stop."""
+_BACKLOG = 2048
+
+
+def serve(
+    path: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    operator_token: str | None = None,
+    state_file: str | Path | None = None,
+    bound: Callable[[str, int], None] | None = None,
+) -> None:
+    """Serve the tables, rules and policies of a file; returns when SIGINT or SIGTERM arrives.
+
+    Args:
+        path: the file.
+        host: the address to listen on.
+        port: the port; 0: any free one.
+        operator_token: the bearer token that reloads need; None: reloads are refused.
+        state_file: where versions, rows and the change log are kept over restarts; None: nowhere.
+        bound: told the address once connections are accepted.
+
+    Raises:
+        InvalidValue: the file, the address or the port cannot be used.
+        StoreError: the state file cannot be used.
+    """
+    contract, policies = load(path, operator_token=operator_token, state_file=state_file)
+    run(application(contract, policies), host=host, port=port, bound=bound)
+
+
+def run(
+    app: ASGIApp,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    bound: Callable[[str, int], None] | None = None,
+) -> None:
+    """Serve an ASGI application; returns when SIGINT or SIGTERM arrives, after open requests.
+
+    Raises:
+        InvalidValue: the address or the port cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as failure:
+        remedy = f"name an address and a port that are free here ({failure})"
+        raise InvalidValue("host and port", f"{host}:{port}", remedy) from None
+    with listener:
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                ws="none",
+                timeout_graceful_shutdown=_GRACE_S,
+            )
+        )
+        if bound is not None:
+            # The socket listens already: who connects now is served as soon as the server runs.
+            bound(*listener.getsockname()[:2])
+        server.run(sockets=[listener])
