@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from lapse.testing.service import ScriptedService
 from lapse.transports.http import Transport
 
 RUN = CliRunner()
-SECRET = "x" * 40  # noqa: S105 - a key for a file in a temporary folder
+SECRET = "x" * 40
 
 
 @dataclass(frozen=True)
@@ -207,8 +206,10 @@ def test_serve_answers_until_it_is_stopped(tmp_path: Path) -> None:
         "--format",
         "json",
     ]
-    environment = {**os.environ, "LAPSE_OPERATOR_TOKEN": SECRET, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as server:
+    environment = {"LAPSE_OPERATOR_TOKEN": SECRET, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(  # noqa: S603 - our own command
+        command, stdout=subprocess.PIPE, env=environment, text=True
+    ) as server:
         assert server.stdout is not None
         told = json.loads("".join(iter_document(server.stdout)))
         with urllib.request.urlopen(told["versions"]) as answer:  # noqa: S310 - loopback

@@ -1,7 +1,8 @@
-"""The laws of the contract client, over random tables, reloads, lost and repeated responses, outages and restarts.
+"""The laws of the contract client, whatever the world and the wire do.
 
-The model keeps what each row was at every version; the clients see bytes. Three of them run side by
-side: two on one store, and a third on its own store that is given the very responses the others got.
+Over random tables, reloads, lost and repeated responses, outages and restarts. The model keeps what
+each row was at every version; the clients see bytes. Three of them run side by side: two on one
+store, and a third on its own store that is given the very responses the others got.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Recorder(httpx2.BaseTransport):
         if self.replay is not None and request.method == "POST":
             status, body = self.replay
             self.replay = None
-            return httpx2.Response(status, content=body, headers={"content-type": "application/json"})
+            return httpx2.Response(
+                status, content=body, headers={"content-type": "application/json"}
+            )
         response = self.service.handle_request(request)
         if request.method == "POST":
             if self.lose:
@@ -67,7 +70,9 @@ class Client:
 
     def __post_init__(self) -> None:
         self.memory.observe(self.events.append)
-        self.http = httpx2.Client(transport=Transport(self.memory, self.wire, issuer=ISSUER), base_url="http://s")
+        self.http = httpx2.Client(
+            transport=Transport(self.memory, self.wire, issuer=ISSUER), base_url="http://s"
+        )
 
     def call(self, table: str, key: str, value: str) -> None:
         self.http.post(f"/fix/{table}/{key}", json={"key": key, "value": value})
@@ -169,7 +174,10 @@ class ContractLaws(RuleBasedStateMachine):
         self.copy_to_mirror(table, key, (path, status, body))
         # It may say anything about where it came from, but nothing new about what holds.
         if self.service.reachable and not self.forgotten:
-            assert before.items() >= {k: v for k, v in self.first.serves().items() if k in before}.items()
+            assert (
+                before.items()
+                >= {k: v for k, v in self.first.serves().items() if k in before}.items()
+            )
 
     @rule()
     def restart_client(self) -> None:
