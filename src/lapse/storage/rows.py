@@ -37,7 +37,7 @@ __all__ = [
     "UnreadableRow",
     "UnreadableState",
     "change_from",
-    "checked",
+    "check_links",
     "conflict",
     "erase",
     "pack",
@@ -55,6 +55,10 @@ Row = tuple[int, str, int, str, str, str | None, str | None, str, str, str, byte
 
 _LARGEST_INSTANT = 2**63 - 1
 """What a 64-bit column holds: 292,000 years, in microseconds."""
+
+
+_dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Made once: `json.dumps` makes an encoder for every call with settings of its own."""
 
 
 class UnreadableRow(StoreCorrupt):
@@ -80,21 +84,20 @@ class UnreadableState(UnreadableRow):
         )
 
 
-def checked(changes: Sequence[Change], after: Head) -> Sequence[Change]:
+def check_links(changes: Iterable[Change], after: Head) -> None:
     """Refuse what no chain could hold, before anything is locked.
 
     Raises:
         InvalidValue: the changes do not follow `after` one by one, or an instant has no column.
     """
-    link = after
+    seq, digest = after.seq, after.digest
     for change in changes:
-        if change.previous != link.digest or change.seq != link.seq + 1:
+        if change.previous != digest or change.seq != seq + 1:
             remedy = f"seal the changes onto {after.seq}, in order"
-            raise InvalidValue("changes", f"change {change.seq} after change {link.seq}", remedy)
+            raise InvalidValue("changes", f"change {change.seq} after change {seq}", remedy)
         if not -_LARGEST_INSTANT <= change.at <= _LARGEST_INSTANT:
             raise InvalidValue("at", change.at, "pass microseconds since 1970-01-01T00:00:00Z")
-        link = change.head
-    return changes
+        seq, digest = change.seq, change.digest
 
 
 def conflict(head: Head, after: Head) -> StoreConflict:
@@ -106,24 +109,22 @@ def conflict(head: Head, after: Head) -> StoreConflict:
 
 def purged_by(changes: Iterable[Change]) -> frozenset[str]:
     """The ids of the records whose content these changes erase."""
-    return frozenset(
-        part.record
-        for change in changes
-        if change.kind is ChangeKind.PURGED
-        for part in change.parts
-    )
+    purges = [change for change in changes if change.kind is ChangeKind.PURGED]
+    return frozenset(part.record for change in purges for part in change.parts)
 
 
 def pack(parts: Sequence[Part]) -> tuple[str, bytes]:
     """The two columns that hold the parts of a change."""
-    entries: list[list[object]] = []
+    entries: list[tuple[str, str, int, int, int]] = []
     stored: list[bytes] = []
     for part in parts:
-        salt = part.salt.encode()
-        body = b"" if part.body is None else part.body
-        entries.append([part.record, part.digest, len(salt), len(body), int(part.body is None)])
-        stored += (salt, body)
-    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")), b"".join(stored)
+        salt, body = part.salt.encode(), part.body
+        if body is None:
+            entries.append((part.record, part.digest, 0, 0, 1))
+        else:
+            entries.append((part.record, part.digest, len(salt), len(body), 0))
+            stored += (salt, body)
+    return _dump(entries), b"".join(stored)
 
 
 def unpack(parts: str, bodies: bytes) -> tuple[Part, ...]:
@@ -166,7 +167,7 @@ def erase(seq: int, parts: str, bodies: bytes, records: Collection[str]) -> tupl
             left[start:end] = bytes(end - start)
             entry[4] = 1
         start = end
-    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")), bytes(left)
+    return _dump(entries), bytes(left)
 
 
 def _entries(parts: str) -> list[list[Any]]:
@@ -189,7 +190,7 @@ def _is_entry(entry: object) -> bool:
 
 def source_text(source: Source) -> str:
     """A source as a column holds it: a JSON list, so that no part can pose as another."""
-    return json.dumps(source, ensure_ascii=False, separators=(",", ":"))
+    return _dump(source)
 
 
 def source_from(text: str) -> Source:
@@ -203,7 +204,7 @@ def source_from(text: str) -> Source:
 
 def text_of(value: str | None) -> str | None:
     """A text for a database that takes no NUL: as a JSON string, which escapes it."""
-    return None if value is None else json.dumps(value, ensure_ascii=False)
+    return None if value is None else _dump(value)
 
 
 def text_from(value: str | None) -> str | None:

@@ -23,26 +23,24 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Never
+from typing import Any, Literal
 
 import apsw
 
-from lapse.errors import IllegalChange, InvalidValue, StoreClosed
-from lapse.ledger import Change, ChangeKind, Head, Ids, Part, Source, State, genesis
+from lapse.errors import InvalidValue, StoreClosed, StoreError
+from lapse.ledger import Change, Head, Ids, Source, State, genesis
 from lapse.storage.rows import (
     KeptRows,
-    UnreadableChange,
     UnreadableState,
     change_from,
-    checked,
+    check_links,
     conflict,
-    erase,
-    pack,
     places_from,
     purged_by,
     source_text,
 )
 from lapse.storage.sqlite_file import opened, promised
+from lapse.storage.sqlite_rows import erase_rows, write_rows
 
 __all__ = ["SqliteStore", "Synchronous"]
 
@@ -57,17 +55,9 @@ _BATCH_ROWS = 256
 """Changes read under one lock: enough to make the lock cheap, few enough to let a writer in."""
 
 _LAST = "SELECT seq, digest FROM changes ORDER BY seq DESC LIMIT 1"
-_INSERT_CHANGE = "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT_RECORD = "INSERT INTO records VALUES (?, 'active', ?)"
+_BEGIN = f"BEGIN IMMEDIATE; {_LAST}"  # in one call: it is asked at every append
 _ROWS_AFTER = "SELECT * FROM changes WHERE seq > ? ORDER BY seq LIMIT ?"
 _ROWS_AT = "SELECT * FROM changes WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
-_INSERT_MARK = "INSERT INTO marks VALUES (?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET "
-_MARK_OBSERVED = f"{_INSERT_MARK} observed = excluded.observed, seq = excluded.seq"
-_MARK_ADVANCED = f"{_MARK_OBSERVED}, reconciled = excluded.reconciled"
-_MOVE_RECORD = """
-    UPDATE records SET status = coalesce(?, status), history = history || ?
-    WHERE id = ? AND instr(?, status) > 0
-"""  # no status is part of another's name
 _SOURCES_AT = "SELECT seq FROM changes WHERE source IN (SELECT value FROM json_each(?))"
 
 
@@ -154,7 +144,7 @@ class SqliteStore:
             try:
                 return self._current_head()
             except apsw.Error as failure:
-                raise promised(failure, self._path) from failure
+                raise self._promised(failure) from failure
 
     def append(self, changes: Sequence[Change], *, after: Head) -> None:
         """Add sealed changes to the chain, and let the kept state follow, in one transaction.
@@ -164,24 +154,23 @@ class SqliteStore:
             IllegalChange: the status of a record does not allow one of them; nothing was written.
             InvalidValue: they do not follow `after`; nothing was written.
         """
-        checked(changes, after)
+        check_links(changes, after)
         purged = purged_by(changes)
         with self._lock:
-            execute = self._live().execute
+            connection = self._live()
             try:
-                execute("BEGIN IMMEDIATE")
                 try:
-                    self._failpoint("append: begun")
-                    self._append(changes, after)
+                    self._begin(connection, after)
+                    write_rows(connection, changes, self._failpoint)
                     if purged:
-                        self._erase(purged)
+                        erase_rows(connection, purged, self._failpoint)
                     self._failpoint("append: written, not committed")
-                    execute("COMMIT")
+                    connection.execute("COMMIT")
                 except BaseException:
                     self._roll_back()
                     raise
             except apsw.Error as failure:
-                raise promised(failure, self._path) from failure
+                raise self._promised(failure) from failure
             if changes:
                 self._head = changes[-1].head
             self._failpoint("append: committed")
@@ -214,7 +203,7 @@ class SqliteStore:
                 finally:
                     self._roll_back()
             except apsw.Error as failure:
-                raise promised(failure, self._path) from failure
+                raise self._promised(failure) from failure
 
     def close(self) -> None:
         """Close the connection; the last one out folds the write-ahead log into the file."""
@@ -223,88 +212,21 @@ class SqliteStore:
             if connection is not None:
                 connection.close()
 
-    # -- writing -----------------------------------------------------------------------------
+    # -- writing and erasing -----------------------------------------------------------------------
 
-    def _append(self, changes: Sequence[Change], after: Head) -> None:
-        head = self._read_head()
+    def _begin(self, connection: apsw.Connection, after: Head) -> None:
+        found: tuple[Any, ...] | None = connection.execute(_BEGIN).fetchone()
+        self._failpoint("append: begun")
+        head = genesis(self._ledger) if found is None else Head(*found)
         if head != after:
             raise conflict(head, after)
-        execute = self._live().execute
-        for change in changes:
-            source = None if change.source is None else source_text(change.source)
-            parts, bodies = pack(change.parts)
-            execute(
-                _INSERT_CHANGE,
-                (
-                    change.seq,
-                    change.kind.value,
-                    change.at,
-                    change.reason,
-                    change.actor,
-                    source,
-                    change.version,
-                    change.previous,
-                    change.digest,
-                    parts,
-                    bodies,
-                ),
-            )
-            self._failpoint("append: change without state")
-            if source is not None:
-                self._move_mark(source, change)
-            self._keep(change)
-
-    def _move_mark(self, source: str, change: Change) -> None:
-        reconciles = change.kind is ChangeKind.ADVANCED
-        self._live().execute(
-            _MARK_ADVANCED if reconciles else _MARK_OBSERVED,
-            (source, change.version, change.version, change.seq),
-        )
-
-    def _keep(self, change: Change) -> None:
-        connection = self._live()
-        place = f"{change.seq},"
-        if change.kind is ChangeKind.WRITTEN:
-            for part in change.parts:
-                try:
-                    connection.execute(_INSERT_RECORD, (part.record, place))
-                except apsw.ConstraintError:
-                    msg = f"record {part.record} exists already; a repair writes another record"
-                    raise IllegalChange(msg) from None
-            return
-        leads_to = change.kind.leads_to
-        status = None if leads_to is None else leads_to.value
-        allowed = " ".join(change.kind.may_find)
-        for part in change.parts:
-            connection.execute(_MOVE_RECORD, (status, place, part.record, allowed))
-            if connection.changes() == 0:
-                self._refuse(change, part)
-
-    def _refuse(self, change: Change, part: Part) -> Never:
-        found = self._one("SELECT status FROM records WHERE id = ?", (part.record,))
-        status = "not there" if found is None else found[0]
-        msg = f"record {part.record} is {status}: it cannot be {change.kind}"
-        raise IllegalChange(msg)
-
-    def _erase(self, purged: Collection[str]) -> None:
-        """Overwrite the bodies about these records in every change, in place."""
-        connection = self._live()
-        connection.execute("UPDATE ledger SET scrub_due = 1")
-        places: set[int] = set()
-        for record in purged:
-            places.update(self._history(record))
-        for seq in sorted(places):
-            found = self._one("SELECT parts, bodies FROM changes WHERE seq = ?", (seq,))
-            if found is None:
-                raise UnreadableChange(seq, "it is gone")
-            left = erase(seq, found[0], found[1], purged)
-            connection.execute(
-                "UPDATE changes SET parts = ?, bodies = ? WHERE seq = ?", (*left, seq)
-            )
-            self._failpoint("purge: one change erased")
 
     def _try_to_scrub(self) -> None:
-        """Empty the log of what was purged; put off while somebody reads an older state."""
+        """Empty the log of what was purged; put off when that cannot be done now.
+
+        The purge itself is committed and the file remembers that its log is due, so nothing that
+        goes wrong here is the caller's: somebody reads an older state, or the disk is full.
+        """
         self._failpoint("purge: log not emptied")
         connection = self._live()
         self._scrub_due = True
@@ -312,16 +234,19 @@ class SqliteStore:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._failpoint("purge: log emptied")
             connection.execute("UPDATE ledger SET scrub_due = 0")
-        except apsw.BusyError:
+        except apsw.Error:
             return
-        except apsw.Error as failure:
-            raise promised(failure, self._path) from failure
         self._scrub_due = False
 
     def _roll_back(self) -> None:
         connection = self._connection
         if connection is not None and connection.in_transaction:
             connection.execute("ROLLBACK")
+
+    def _promised(self, failure: apsw.Error) -> StoreError:
+        connection = self._connection
+        said = 0 if connection is None else connection.system_errno
+        return promised(failure, self._path, system_errno=said)
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -335,15 +260,12 @@ class SqliteStore:
             raise StoreClosed(msg)
         return connection
 
-    def _one(self, query: str, bindings: tuple[object, ...] = ()) -> tuple[Any, ...] | None:
-        return self._live().execute(query, bindings).fetchone()
-
     def _rows(self, query: str, bindings: tuple[object, ...]) -> list[Any]:
         with self._lock:
             try:
                 return self._live().execute(query, bindings).fetchall()
             except apsw.Error as failure:
-                raise promised(failure, self._path) from failure
+                raise self._promised(failure) from failure
 
     def _identity(self) -> tuple[str, bool]:
         rows = self._rows("SELECT id, scrub_due FROM ledger", ())
@@ -352,14 +274,15 @@ class SqliteStore:
         return rows[0][0], bool(rows[0][1])
 
     def _current_head(self) -> Head:
-        version = self._one("PRAGMA data_version")
+        connection = self._live()
+        version = connection.execute("PRAGMA data_version").fetchone()
         if version != self._seen_version:
-            self._head = self._read_head()
+            self._head = self._read_head(connection)
             self._seen_version = version
         return self._head
 
-    def _read_head(self) -> Head:
-        found = self._one(_LAST)
+    def _read_head(self, connection: apsw.Connection) -> Head:
+        found: tuple[Any, ...] | None = connection.execute(_LAST).fetchone()
         return genesis(self._ledger) if found is None else Head(*found)
 
     def _everything(self, after: int) -> Iterator[Change]:
@@ -378,20 +301,22 @@ class SqliteStore:
                 places.update(seq for (seq,) in self._rows(_SOURCES_AT, (texts,)))
         return sorted(places)
 
-    def _history(self, record: str) -> list[int]:
-        rows = self._rows("SELECT history FROM records WHERE id = ?", (record,))
-        return [] if not rows else places_from(record, rows[0][0])
-
     def _kept_state(self) -> State:
+        connection = self._live()
         records = self._rows("SELECT id, status, history FROM records", ())
         marks = self._rows("SELECT source, reconciled, observed, seq FROM marks", ())
-        bodies = self._live().execute(
+        kept = KeptRows(records, marks)
+        bodies: Iterator[Any] = connection.execute(
             "SELECT seq, parts, bodies FROM changes"
             " WHERE kind IN ('written', 'witnessed') ORDER BY seq"
         )
-        kept = KeptRows(records, marks)
         for seq, parts, stored in bodies:
             kept.take(seq, parts, stored)
-        found = self._one("SELECT seq, digest FROM changes WHERE seq = ?", (kept.seq,))
-        head = Head(*found) if found else Head(kept.seq, "") if kept.seq else genesis(self._ledger)
-        return kept.state(head)
+        found = self._rows("SELECT seq, digest FROM changes WHERE seq = ?", (kept.seq,))
+        if not found and kept.seq == 0:
+            return kept.state(genesis(self._ledger))
+        return kept.state(Head(*found[0]) if found else Head(kept.seq, ""))
+
+    def _history(self, record: str) -> list[int]:
+        rows = self._rows("SELECT history FROM records WHERE id = ?", (record,))
+        return places_from(record, rows[0][0]) if rows else []

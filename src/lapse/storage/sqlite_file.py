@@ -62,6 +62,8 @@ def opened(
             raise
     except apsw.Error as failure:
         raise promised(failure, path) from failure
+    except PermissionError as failure:
+        raise _read_only(path) from failure
     except OSError as failure:
         msg = f"{path} cannot be opened ({failure.strerror}); check that its directory is there"
         raise StoreUnavailable(msg) from failure
@@ -70,7 +72,11 @@ def opened(
 
 def _look(path: Path, busy_timeout_ms: int) -> None:
     """Refuse what is not ours before anything could touch it."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    # Without a log beside it the file is all there is: read it as it lies, and make no files.
+    lies_still = not path.with_name(f"{path.name}-wal").exists()
+    name = f"{path.absolute().as_uri()}?immutable=1" if lies_still else str(path)
+    flags = apsw.SQLITE_OPEN_READONLY | (apsw.SQLITE_OPEN_URI if lies_still else 0)
+    connection = apsw.Connection(name, flags=flags)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # leaves its log as it is
         connection.set_busy_timeout(busy_timeout_ms)
@@ -156,9 +162,9 @@ def _write_ahead(connection: apsw.Connection) -> None:
     connection.pragma("journal_mode", "wal")
 
 
-def promised(failure: apsw.Error, path: Path) -> StoreError:
-    """The error that the port promises, for one of the driver's."""
-    if isinstance(failure, apsw.IOError) and getattr(failure, "system_errno", 0) in NO_SPACE:
+def promised(failure: apsw.Error, path: Path, *, system_errno: int = 0) -> StoreError:
+    """The error that the port promises, for one of the driver's and what the system said to it."""
+    if isinstance(failure, apsw.IOError) and system_errno in NO_SPACE:
         return StoreFull(f"{path} may not grow any more; free space, or raise the limit")
     for kinds, error, words in _PROMISES:
         if isinstance(failure, kinds):
