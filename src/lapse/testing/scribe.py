@@ -79,6 +79,7 @@ class Scribe:
     def carry_out(self, *drafts: Draft) -> tuple[Change, ...]:
         """Append the drafts as one decision, then expect what they lead to."""
         changes = self.sealed(*drafts)
+        self.expected.check(changes)
         self.store.append(changes, after=self.expected.head)
         for change in changes:
             self.expected.apply(change)

@@ -1,0 +1,75 @@
+"""Killed anywhere, nothing acknowledged is lost and no half decision is left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MATRIX = Path(__file__).with_name("matrix.py")
+
+POINTS = {
+    "write": {
+        "append: begun",
+        "append: change without state",
+        "append: written, not committed",
+        "append: committed",
+    },
+    "purge": {
+        "append: begun",
+        "append: change without state",
+        "purge: one change erased",
+        "append: written, not committed",
+        "append: committed",
+    },
+    "migration": {
+        "migrate: begun",
+        "migrate: one statement done",
+        "migrate: written, not committed",
+        "migrate: committed",
+        "append: begun",
+        "append: change without state",
+        "append: written, not committed",
+        "append: committed",
+    },
+}
+
+
+def rows(*options: str) -> list[dict[str, Any]]:
+    """What the matrix prints; it fails when a promise was broken, and says which."""
+    done = subprocess.run(  # noqa: S603 - our own interpreter and words
+        [sys.executable, str(MATRIX), "--format", "json", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def check(found: list[dict[str, Any]]) -> None:
+    assert [row for row in found if row["outcome"] not in ("absent", "whole")] == []
+    whole = {row["point"] for row in found if row["outcome"] == "whole"}
+    assert "append: committed" in whole
+    assert not whole & {"append: begun", "append: change without state", "purge: one change erased"}
+
+
+def test_a_sqlite_file_survives_every_kill() -> None:
+    found = rows()
+    check(found)
+    passed = {name: {r["point"] for r in found if r["scenario"] == name} for name in POINTS}
+    emptied = {"purge: log not emptied", "purge: log emptied"}
+    assert passed == POINTS | {"purge": POINTS["purge"] | emptied}
+
+
+@pytest.mark.postgres
+def test_a_postgres_schema_survives_every_kill(postgres_url: str) -> None:
+    found = rows("--postgres", postgres_url)
+    check(found)
+    passed = {name: {r["point"] for r in found if r["scenario"] == name} for name in POINTS}
+    assert passed == POINTS
