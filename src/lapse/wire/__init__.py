@@ -9,6 +9,7 @@
     body = write_problem(Problem(type="…", title="…", status=422, detail="…"), envelope)
 """
 
+from lapse.wire import models
 from lapse.wire.fields import (
     FIELD_BYTES,
     LOCATION,
@@ -62,6 +63,7 @@ __all__ = [
     "contract_fields",
     "envelope_members",
     "graph_members",
+    "models",
     "preferred_type",
     "problem_members",
     "read_changes",
