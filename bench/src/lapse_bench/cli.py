@@ -1,0 +1,241 @@
+"""The command `lapse-bench`.
+
+``run payments``, ``run organic``, ``speed`` and ``thin``. With ``--format json`` there is nothing
+but JSON on standard output; progress goes to standard error. The exit code is 0 when all is well, 1
+when the run found a problem (its result says which), and 2 when the command was wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lapse.errors import CallerError, LapseError
+from lapse_bench import reports
+from lapse_bench.arms import ARMS, ORGANIC_ARMS, chosen
+from lapse_bench.planners import planner as planner_named
+from lapse_bench.provenance import gathered
+from lapse_bench.traces import SHIPPED as TRACES
+from lapse_bench.traces import fewer, find, read, thin
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Worlds, drift, arms and scores that put lapse to the test over real HTTP.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+run_app = typer.Typer(help="Run a benchmark.", no_args_is_help=True)
+app.add_typer(run_app, name="run")
+
+
+class Form(StrEnum):
+    """How a result is written."""
+
+    JSON = "json"
+    TABLE = "table"
+
+
+_Format = Annotated[Form, typer.Option("--format", help="table for people, json for programs.")]
+_Out = Annotated[
+    Path | None, typer.Option("--out", help="Also write the JSON result to this file.")
+]
+_Seed = Annotated[int, typer.Option("--seed", help="Recorded; decides every draw there is.")]
+_Planner = Annotated[
+    str, typer.Option("--planner", help="Which entry the planner believes: oldest or newest.")
+]
+
+
+@run_app.command("payments")
+def run_payments(
+    planner: _Planner = "oldest",
+    scenario: Annotated[
+        str, typer.Option(help="payments, undrifted, rotations-1, -2, -3, or a scenario file.")
+    ] = "payments",
+    arms: Annotated[str, typer.Option(help="Which arms, with commas between.")] = ",".join(ARMS),
+    seed: _Seed = 0,
+    form: _Format = Form.TABLE,
+    out: _Out = None,
+) -> None:
+    """The payments stream: 36 episodes, every arm against a server of its own."""
+    from lapse_bench.payments import run_payments as run
+    from lapse_bench.scenarios import load
+    from lapse_bench.tables import payments_table
+
+    told, asked, names = load(scenario), planner_named(planner), chosen(_split(arms))
+    with _progress() as progress:
+        task = progress.add_task("payments", total=len(names) * len(told.episodes))
+
+        def tell(arm: str, _index: int, _episode: object) -> None:
+            progress.update(task, advance=1, description=f"payments, arm {arm}")
+
+        runs = run(told, asked, names, tell=tell)
+    result = reports.payments_result(
+        told, asked, runs, asked_for=planner, seed=seed, provenance=gathered(date=_now())
+    )
+    _finish(result, payments_table(result), form, out)
+
+
+@run_app.command("organic")
+def run_organic(
+    trace: Annotated[str, typer.Option(help=f"{', '.join(TRACES)}, or the path of a trace file.")],
+    planner: _Planner = "oldest",
+    arms: Annotated[str, typer.Option(help="Which arms, with commas between.")] = ",".join(
+        ORGANIC_ARMS
+    ),
+    episodes: Annotated[
+        int, typer.Option(min=1, help="How many, spread evenly over the history.")
+    ] = 2_000,
+    tables: Annotated[
+        int, typer.Option(min=1, help="At most so many tables, chosen by a hash of their names.")
+    ] = 120,
+    shipped: Annotated[
+        bool, typer.Option("--shipped", help="Take the thinned copy even if the full one is here.")
+    ] = False,
+    seed: _Seed = 0,
+    form: _Format = Form.TABLE,
+    out: _Out = None,
+) -> None:
+    """A real history replayed: requests validated against rows that drift as they did."""
+    from lapse_bench import organic
+    from lapse_bench.tables import organic_table
+
+    names, asked = chosen(_split(arms)), planner_named(planner)
+    found = find(trace, start=Path.cwd(), full=not shipped)
+    whole = read(found.path, name=found.name)
+    history = fewer(whole, tables=tables)
+    with _progress() as progress:
+        task = progress.add_task(f"organic, {history.name}", total=episodes)
+        ran = organic.run_organic(
+            history,
+            asked,
+            names,
+            episodes=episodes,
+            seed=seed,
+            tell=lambda index: progress.update(task, completed=index + 1),
+        )
+    result = reports.organic_result(
+        history,
+        asked,
+        ran,
+        config={
+            "planner": planner,
+            "episodes": episodes,
+            "seed": seed,
+            "most_tables": tables,
+            "thinned_copy": found.thinned,
+            "tables_left_out": organic.described(whole)["tables"]
+            - organic.described(history)["tables"],
+        },
+        provenance=gathered(date=_now()),
+    )
+    _finish(result, organic_table(result), form, out)
+
+
+@app.command("speed")
+def speed(
+    out: Annotated[
+        Path | None, typer.Option("--out", help="A folder for the raw samples and the result.")
+    ] = None,
+    records: Annotated[
+        int, typer.Option(min=10_000, help="Records for eviction and memory.")
+    ] = 1_000_000,
+    nodes: Annotated[
+        int, typer.Option(min=10_000, help="Nodes of the graph; twice as many edges.")
+    ] = 1_000_000,
+    only: Annotated[
+        str, typer.Option(help="Which ratios, with commas between; all when empty.")
+    ] = "",
+    seed: _Seed = 0,
+    form: _Format = Form.TABLE,
+) -> None:
+    """Speed, as ratios within one run; raw samples are kept."""
+    from lapse_bench.speed.suite import run_speed
+    from lapse_bench.tables import speed_table
+
+    folder = out if out is not None else _samples_folder()
+    with _progress() as progress:
+        task = progress.add_task("speed", total=None)
+        result = run_speed(
+            folder,
+            records=records,
+            nodes=nodes,
+            seed=seed,
+            only=_split(only),
+            provenance=gathered(date=_now()),
+            tell=lambda name: progress.update(task, description=f"speed, {name}"),
+        )
+    _finish(result, speed_table(result), form, folder / "speed.json")
+
+
+@app.command("thin")
+def thin_trace(
+    trace: Annotated[str, typer.Argument(help="A trace's name or path.")],
+    target: Annotated[Path, typer.Argument(help="The file to write, gzip.")],
+    keep: Annotated[float, typer.Option(help="The share of table groups to keep.")] = 0.3,
+) -> None:
+    """Make a trace smaller by leaving whole groups of tables out, by a hash of their names."""
+    found = find(trace, start=Path.cwd())
+    target.write_bytes(thin(read(found.path, name=found.name), keep=keep))
+    sys.stderr.write(f"{target}: {target.stat().st_size:,} bytes\n")
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _samples_folder() -> Path:
+    """Where samples go when nobody says: the checkout's results, or a folder here."""
+    here = Path("bench")
+    in_checkout = (here / "pyproject.toml").is_file()
+    return here / "results" / "speed" if in_checkout else Path("lapse-bench-speed")
+
+
+def _progress() -> Progress:
+    """Progress on standard error; nothing when that is not a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _finish(result: dict[str, Any], table: Table, form: Form, out: Path | None) -> None:
+    text = json.dumps(result, indent=2, ensure_ascii=False)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text + "\n", encoding="utf-8")
+    if form is Form.JSON:
+        sys.stdout.write(text + "\n")
+    else:
+        console = Console()
+        console.print(table)
+        for problem in result["problems"]:
+            console.print(f"problem: {problem}", highlight=False)
+    if result["problems"]:
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the command; errors that lapse foresees are one line, without a trace."""
+    try:
+        app()
+    except CallerError as failure:
+        sys.stderr.write(f"error: {failure}\n")
+        sys.exit(2)
+    except (LapseError, OSError) as failure:
+        sys.stderr.write(f"error: {failure}\n")
+        sys.exit(1)

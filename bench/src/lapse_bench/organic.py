@@ -1,0 +1,239 @@
+"""Replays a real history: one service whose rows drift as they did, one client for each arm.
+
+All arms share the service and see the same drift at the same moments; the service keeps nothing
+about its clients, so that is as good as a server each, and the history is replayed once. Requests
+and the clients' questions go over real HTTP on loopback. The rows move through `Contract.reload` in
+this
+process: what happened between two episodes to one table is one reload, which no client can tell
+from several, because none of them asked in between.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+
+import lapse
+from lapse.contract import POLICIES, Registry
+from lapse.server import Contract
+from lapse.transports.http import Transport
+from lapse_bench.episodes import Agent
+from lapse_bench.scores import Judge, Share
+from lapse_bench.service import operation_of, organic_judge, service
+from lapse_bench.serving import served
+from lapse_bench.workload import Draws, moments
+from lapse_bench.worlds import world_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from lapse.contract import Fix
+    from lapse.ledger import JsonObject
+    from lapse_bench.episodes import Episode
+    from lapse_bench.planners import Planner
+    from lapse_bench.traces import Event, History
+    from lapse_bench.worlds import OrganicWorld
+
+__all__ = ["OrganicArm", "described", "run_organic"]
+
+_ISSUER: Final = "organic"
+_MICROSECONDS: Final = 1_000_000
+
+
+@dataclass(slots=True)
+class OrganicArm:
+    """One arm on its way through a history.
+
+    Attributes:
+        name: the arm.
+        world: the world's name.
+        agent: does the tasks.
+        judge: judges its decisions.
+        retries: after each episode, how many there have been so far.
+    """
+
+    name: str
+    world: str
+    agent: Agent
+    judge: Judge
+    retries: list[int] = field(default_factory=list[int])
+    attempts: int = 0
+    completed: int = 0
+    first_try: int = 0
+    followed: int = 0
+    stale: int = 0
+    troubled: int = 0
+
+    def take(self, episode: Episode) -> None:
+        """Count an episode."""
+        so_far = self.retries[-1] if self.retries else 0
+        self.retries.append(so_far + episode.retries)
+        self.attempts += episode.attempts
+        self.completed += episode.completed
+        self.first_try += episode.first_try
+        self.followed += episode.followed
+        self.stale += episode.stale
+        self.troubled += episode.stale > 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The scores."""
+        judge, counters = self.judge, self.agent.memory.counters
+        return {
+            "episodes": len(self.retries),
+            "completed": self.completed,
+            "attempts": self.attempts,
+            "retries": self.retries[-1] if self.retries else 0,
+            "first_try": Share(self.first_try, len(self.retries)).as_json(),
+            "fixes_applied": self.followed,
+            "stale_applied": self.stale,
+            "episodes_with_stale": self.troubled,
+            "evictions": judge.evictions,
+            "evictions_correct": judge.correct,
+            "evictions_wrong": judge.wrong,
+            "eviction_reasons": dict(judge.reasons),
+            "restamps": counters.get("restamped", 0),
+            "precision": judge.precision,
+            "recall": judge.recall,
+            "lapsed": judge.lapsed,
+            "questions": counters.get("questions", 0),
+            "troubles": dict(judge.troubles),
+        }
+
+
+@dataclass(slots=True)
+class _Replay:
+    """The history, applied as far as it has come."""
+
+    history: History
+    world: OrganicWorld
+    contract: Contract
+    _batches: Iterator[tuple[int, str, tuple[Event, ...]]] = field(init=False)
+    _next: tuple[int, str, tuple[Event, ...]] | None = field(init=False)
+    _rows: dict[str, dict[str, JsonObject]] = field(
+        default_factory=dict[str, dict[str, "JsonObject"]]
+    )
+    _reloads: int = 0
+
+    def __post_init__(self) -> None:
+        self._batches = self.history.batches()
+        self._next = next(self._batches, None)
+
+    def until(self, moment: int) -> frozenset[str]:
+        """Let everything up to a moment happen; returns the tables that moved."""
+        moved: dict[str, None] = {}
+        while self._next is not None and self._next[0] <= moment:
+            _, table, events = self._next
+            rows = self._rows.setdefault(table, {})
+            for event in events:
+                if event.after is None:
+                    rows.pop(event.key, None)
+                else:
+                    rows[event.key] = event.after
+            self.world.apply(table, events)
+            moved[table] = None
+            self._next = next(self._batches, None)
+        for table in moved:
+            self._reloads += 1
+            self.contract.reload(table, dict(self._rows[table]), f"r{self._reloads}")
+        return frozenset(moved)
+
+
+def run_organic(
+    history: History,
+    planner: Planner,
+    arms: Sequence[str],
+    *,
+    episodes: int,
+    seed: int,
+    tell: Callable[[int], None] = lambda _index: None,
+) -> dict[str, OrganicArm]:
+    """Run every arm through a history, side by side.
+
+    Args:
+        history: what happened.
+        planner: writes the requests of every arm.
+        arms: which arms.
+        episodes: how many, spread evenly over the history.
+        seed: decides what is asked for.
+        tell: called after every episode with its index.
+    """
+    world = world_of(history)
+    contract = Contract(Registry.of([]))
+    replay = _Replay(history, world, contract)
+    draws = Draws(world, seed=seed)
+    concerns = _Concerns(world)
+    with ExitStack() as stack:
+        url = stack.enter_context(served(service(contract, organic_judge(world))))
+        running = {arm: _arm(stack, arm, url, planner, concerns) for arm in arms}
+        for index, moment in enumerate(moments(history, episodes)):
+            moved = replay.until(moment)
+            if moved:
+                draws.moved()
+                for arm in running.values():
+                    arm.judge.look(moved)
+            drawn = draws.next()
+            if drawn is None:
+                continue
+            table, subject, request = drawn
+            operation = concerns.operation(table, subject)
+            for arm in running.values():
+                arm.take(arm.agent.attempt(operation, request, holds=concerns.holds))
+            tell(index)
+    return running
+
+
+def _arm(
+    stack: ExitStack, name: str, url: str, planner: Planner, concerns: _Concerns
+) -> OrganicArm:
+    memory = stack.enter_context(lapse.open("memory:", policy=POLICIES[name]))
+    transport = Transport(memory, issuer=_ISSUER)
+    client = stack.enter_context(httpx2.Client(base_url=url, transport=transport))
+    judge = Judge(memory, concerns.holds, concerns.table)
+    memory.observe(judge)
+    return OrganicArm(name, concerns.world.name, Agent(planner, memory, client, _ISSUER), judge)
+
+
+@dataclass(slots=True)
+class _Concerns:
+    """From a fix back to the rows it is about, for the world's judgement."""
+
+    world: OrganicWorld
+    _operations: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    def operation(self, table: str, subject: str) -> str:
+        """The operation that asks for a subject."""
+        operation = operation_of(self.world, table, subject)
+        self._operations[operation] = (table, subject)
+        return operation
+
+    def table(self, fix: Fix) -> str:
+        """The table that a fix rests on."""
+        return self._operations[fix.record.topic][0]
+
+    def holds(self, fix: Fix) -> bool:
+        """Whether the service still accepts what the fix says."""
+        table, subject = self._operations[fix.record.topic]
+        when = fix.when or {}
+        if self.world.subject_member is not None:
+            subject = str(when.get(self.world.subject_member))
+        return self.world.accepts(table, subject, when, fix.parameters)
+
+
+def described(history: History) -> dict[str, Any]:
+    """What a result says about its history."""
+
+    def moment(at: int) -> str:
+        return datetime.fromtimestamp(at / _MICROSECONDS, UTC).isoformat()
+
+    return {
+        "name": history.name,
+        "events": len(history.events),
+        "tables": len({event.table for event in history.events}),
+        "commits": len({event.commit for event in history.events}),
+        "since": moment(history.since),
+        "until": moment(history.until),
+    }
