@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +24,11 @@ from lapse.server.state_file import StateFile
 from lapse.wire import Problem, contract_fields, envelope_members, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
     from lapse.contract import TableChanges
 
-__all__ = ["Contract", "Published", "Rejected"]
+__all__ = ["LEAVING", "Contract", "Published", "Rejected"]
 
 UNPROCESSABLE = 422
 
@@ -60,6 +62,18 @@ class Rejected(Exception):
         super().__init__(violation.title)
         self.violation = violation
         self.registry: Registry | None = None
+
+
+def _as_it_is(rejected: Rejected) -> Rejected:
+    return rejected
+
+
+LEAVING: ContextVar[Callable[[Rejected], Rejected]] = ContextVar("LEAVING", default=_as_it_is)
+"""How a rejection leaves `Contract.reading` in the current call.
+
+A seat inside a framework that turns every exception of a handler into text sets it to a subclass of
+`Rejected` that the framework lets through.
+"""
 
 
 class Contract:
@@ -104,6 +118,7 @@ class Contract:
         if self._state_file is not None:
             registry = self._state_file.opened(registry)
         self._published = self._publication(registry)
+        self._watchers: list[Callable[[Registry, Registry], None]] = []
 
     @property
     def published(self) -> Published:
@@ -137,7 +152,10 @@ class Contract:
             yield tables
         except Rejected as rejected:
             rejected.registry = tables.registry
-            raise
+            leaving = LEAVING.get()(rejected)
+            if leaving is rejected:
+                raise
+            raise leaving from rejected
 
     def reload(
         self,
@@ -220,7 +238,17 @@ class Contract:
             return
         if self._state_file is not None:
             self._state_file.keep(registry)
+        before = self.registry
         self._published = self._publication(registry)
+        for watcher in tuple(self._watchers):
+            watcher(before, registry)
+
+    def watch(self, watcher: Callable[[Registry, Registry], None]) -> None:
+        """Tell this watcher of every reload: the registry before, and the one that stands now.
+
+        It is called in the thread that reloads, in order, and must return at once without raising.
+        """
+        self._watchers.append(watcher)
 
     def _publication(self, registry: Registry) -> Published:
         envelope = self.emission.envelope(registry, success=True, location=self.location)
