@@ -361,7 +361,7 @@ def _change(row: tuple[Any, ...]) -> Change:
         said = (text_from(reason), text_from(actor), source, text_from(version))
     except ValueError as failure:
         raise UnreadableChange(seq, failure) from None
-    return change_from((seq, kind, at, *said, *rest))  # type: ignore[arg-type]  # it checks
+    return change_from((seq, kind, at, *said, *rest))
 
 
 def _key(text: str) -> bytes:

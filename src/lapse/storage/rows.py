@@ -32,7 +32,6 @@ from lapse.ledger import (
 
 __all__ = [
     "KeptRows",
-    "Row",
     "UnreadableChange",
     "UnreadableRow",
     "UnreadableState",
@@ -49,9 +48,6 @@ __all__ = [
     "text_of",
     "unpack",
 ]
-
-Row = tuple[int, str, int, str, str, str | None, str | None, str, str, str, bytes]
-"""seq, kind, at, reason, actor, source, version, previous, digest, parts, bodies."""
 
 _LARGEST_INSTANT = 2**63 - 1
 """What a 64-bit column holds: 292,000 years, in microseconds."""
@@ -78,10 +74,12 @@ class UnreadableChange(UnreadableRow):
 class UnreadableState(UnreadableRow):
     """A row of the kept state is not as any store wrote it."""
 
-    def __init__(self, what: str, why: object) -> None:
+    def __init__(self, what: str, why: object, *, at: int = 0) -> None:
         super().__init__(
             f"the kept state of {what} cannot be read back ({why}); restore the store from a backup"
         )
+        self.at = at
+        """The place of the last change that the kept rows know of; 0 when that is not known."""
 
 
 def check_links(changes: Iterable[Change], after: Head) -> None:
@@ -222,13 +220,20 @@ def text_from(value: str | None) -> str | None:
             raise ValueError(f"{value} is not a JSON string")
 
 
-def change_from(row: Row) -> Change:
+def change_from(row: Sequence[Any]) -> Change:
     """The change that a row holds; whether it is the one that was sealed is not asked here.
+
+    Args:
+        row: seq, kind, at, reason, actor, source, version, previous, digest, parts, bodies.
 
     Raises:
         UnreadableChange: the row is not as any store wrote it.
     """
     seq, kind, at, reason, actor, source, version, previous, digest, parts, bodies = row
+    # A column's declared type binds neither an edited file nor a caster of types.
+    texts = (kind, reason, actor, source or "", version or "", previous, digest, parts)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(bodies, bytes):
+        raise UnreadableChange(seq, "a column holds another type")
     try:
         return Change(
             seq=seq,
@@ -317,7 +322,8 @@ class KeptRows:
             )
         for record, status in self._status.items():
             if status is not Status.PURGED:
-                raise UnreadableState(f"record {record}", "nothing was written about it")
+                why = "nothing was written about it"
+                raise UnreadableState(f"record {record}", why, at=self.seq)
             yield Record.purged(record)
 
 

@@ -18,7 +18,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         CREATE TABLE ledger (
             id TEXT NOT NULL,
             scrub_due INTEGER NOT NULL -- 1 from a purge until the write-ahead log holds none of it
-        )
+        ) STRICT
         """,
         """
         CREATE TABLE changes (
@@ -33,7 +33,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             digest TEXT NOT NULL,
             parts TEXT NOT NULL,       -- JSON [[record, digest, salt size, body size, erased], ...]
             bodies BLOB NOT NULL       -- salt, body, salt, body, ...
-        )
+        ) STRICT
         """,
         "CREATE INDEX changes_of_source ON changes (source) WHERE source IS NOT NULL",
         """
@@ -41,7 +41,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id TEXT PRIMARY KEY NOT NULL,
             status TEXT NOT NULL,
             history TEXT NOT NULL      -- places of the changes about it, a comma after each
-        ) WITHOUT ROWID
+        ) STRICT, WITHOUT ROWID
         """,
         """
         CREATE TABLE marks (
@@ -49,7 +49,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             reconciled TEXT,
             observed TEXT,
             seq INTEGER NOT NULL       -- the change that moved it last
-        ) WITHOUT ROWID
+        ) STRICT, WITHOUT ROWID
         """,
     ),
 )

@@ -238,23 +238,24 @@ class TrustedStore:
         """
         anchored = self._latest_known(self._read_anchor())
         before = self._store.head()
-        kept = self._kept()
+        try:
+            kept, kept_at = self._store.state(), 0
+        except UnreadableRow as failure:
+            kept, kept_at = None, getattr(failure, "at", 0)
         changes = self._all_changes()
         if kept is not None and kept.head.seq >= before.seq:
             if any(change.kind is ChangeKind.PURGED for change in changes[kept.head.seq :]):
                 return  # the state was read before, the changes after
             end = kept.head.seq
             _raise_if_broken(examine(self.ledger, changes[:end], kept=kept, anchored=anchored))
-        _raise_if_broken(examine(self.ledger, changes, anchored=anchored))
+        found = examine(self.ledger, changes, anchored=anchored)
+        if kept_at > len(changes) and getattr(found, "kind", None) is BreakKind.ROLLED_BACK:
+            detail = f"the kept state is at {kept_at}, the chain ends at {len(changes)}"
+            found = Break(BreakKind.TRUNCATED, len(changes) + 1, detail)
+        _raise_if_broken(found)
         if kept is None or kept.head.seq < before.seq:
             detail = "the kept state was altered"
             raise LedgerNotTrusted(Break(BreakKind.STATE_ALTERED, before.seq, detail))
-
-    def _kept(self) -> State | None:
-        try:
-            return self._store.state()
-        except UnreadableRow:
-            return None
 
     def _all_changes(self) -> list[Change]:
         try:
