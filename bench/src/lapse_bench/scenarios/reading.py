@@ -13,7 +13,14 @@ from lapse.errors import InvalidValue
 
 __all__ = ["SHIPPED", "DriftEvent", "Scenario", "Task", "load"]
 
-SHIPPED: Final = ("payments", "undrifted", "rotations-1", "rotations-2", "rotations-3")
+SHIPPED: Final = (
+    "payments",
+    "undrifted",
+    "rotations-1",
+    "rotations-2",
+    "rotations-3",
+    "story",
+)
 """The scenarios that a user can name."""
 
 Family = Literal["governed", "funding", "control", "none"]

@@ -54,7 +54,7 @@ def middleware_throughput() -> Generator[Pair]:
             calls=_CALLS,
             turns=41,
             goal=1 / GOAL,
-            ours_does="GET over one kept connection to uvicorn serving ContractMiddleware(app) with "
+            ours_does="GET over one kept connection to uvicorn serving ContractMiddleware(app), "
             "six tables: the versions, the rules' fingerprint and the location on every response",
             theirs_does="the same GET to uvicorn serving the bare app, in a process of its own",
         )
