@@ -30,6 +30,7 @@ __all__ = ["run", "serve"]
 _GRACE_S = 5
 """How long open requests may finish after a signal to stop."""
 _BACKLOG = 2048
+_LAST_PORT = 65_535
 
 
 def serve(
@@ -72,9 +73,11 @@ def run(
         InvalidValue: the address or the port cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if not 0 <= port <= _LAST_PORT:
+        raise InvalidValue("port", port, f"pass 0 (any free one) to {_LAST_PORT}")
     try:
         listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except (OSError, OverflowError) as failure:
+    except OSError as failure:
         remedy = f"name an address and a port that are free here ({failure})"
         raise InvalidValue("host and port", f"{host}:{port}", remedy) from None
     with listener:
