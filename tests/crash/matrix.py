@@ -4,8 +4,9 @@
 
 On SQLite files, or on a PostgreSQL server when one is given.
 
-For every scenario (a few writes, a purge, the making of a new place) and every time that the child
-passes a named point, one child is killed there with SIGKILL. Then the store is opened again:
+For every scenario (a few writes, a purge, the making of a new place, writes under an anchor) and
+every time that the child passes a named point, one child is killed there with SIGKILL. Then the
+store is opened again, with its anchor where it has one:
 
 * every acknowledged change is there, in its place;
 * of the decision that was under way, all is there or nothing;
@@ -18,10 +19,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
-import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -29,12 +31,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lapse.ledger import ChangeKind, Intact, Source, Store, examine
-from lapse.storage.sqlite import SqliteStore
-from lapse.testing import Scribe, SequenceIds, sample
+import writer
 
-CHILD = Path(__file__).with_name("writer.py")
-SCENARIOS = ("write", "purge", "migration")
+from lapse.ledger import ChangeKind, Intact, Source, Store, examine
+from lapse.storage import FileAnchor, TrustedStore
+from lapse.storage.sqlite import SqliteStore
+from lapse.testing import ManualClock, Scribe, SequenceIds, sample
+
 SECRETS = (b"payments/a", b"payments/b")
 """What only the content of the records says that the purge scenario purges."""
 
@@ -65,10 +68,19 @@ class Row:
         return self.outcome in ("absent", "whole")
 
 
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What a child said, and how it ended: its exit code, or minus the signal."""
+
+    said: list[tuple[str, Any]]
+    ended: int
+
+
 class SqlitePlaces:
     """Fresh files in one folder."""
 
     name = "sqlite"
+    scenarios = ("write", "purge", "migration", "anchored write")
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -81,8 +93,12 @@ class SqlitePlaces:
         return str(folder / "ledger.sqlite")
 
     def open(self, target: str) -> Store:
-        """The store in a place."""
-        return SqliteStore(target, ids=SequenceIds())
+        """The store in a place, with its anchor where it has one."""
+        store = SqliteStore(target, ids=SequenceIds())
+        anchor = Path(f"{target}.anchor")
+        if not anchor.exists():
+            return store
+        return TrustedStore(store, FileAnchor(anchor), clock=ManualClock())
 
     def leaks(self, target: str) -> bool:
         """Whether the secrets are in any of the place's files."""
@@ -94,6 +110,7 @@ class PostgresPlaces:
     """Fresh schemas of one database; its files are the server's, so only rows are searched."""
 
     name = "postgres"
+    scenarios = ("write", "purge", "migration")
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -122,7 +139,7 @@ Places = SqlitePlaces | PostgresPlaces
 
 def run(places: Places) -> Iterator[Row]:
     """Every kill, one by one."""
-    for scenario in SCENARIOS:
+    for scenario in places.scenarios:
         for point, occurrence in points(places, scenario):
             yield killed(places, scenario, point, occurrence)
 
@@ -131,23 +148,21 @@ def points(places: Places, scenario: str) -> list[tuple[str, int]]:
     """Every point that the child passes in a scenario, each time it does."""
     target = prepared(places, scenario)
     child = lived(target, scenario, "list", 0)
-    assert child.returncode == 0, child.stderr
-    return [(str(value[0]), int(value[1])) for what, value in lines(child) if what == "point"]
+    assert child.ended == 0, "the child failed by itself"
+    return [(str(value[0]), int(value[1])) for what, value in child.said if what == "point"]
 
 
 def killed(places: Places, scenario: str, point: str, occurrence: int) -> Row:
     """One kill, and what was left."""
     target = prepared(places, scenario)
     child = lived(target, scenario, point, occurrence)
-    acknowledged = [
-        pair for what, value in lines(child) if what == "acknowledged" for pair in value
-    ]
-    tried = [value for what, value in lines(child) if what == "tried"]
+    acknowledged = [pair for what, value in child.said if what == "acknowledged" for pair in value]
+    tried = [value for what, value in child.said if what == "tried"]
     in_flight: list[list[object]] = []
     if tried and tried[-1][-1] not in acknowledged:
         in_flight = tried[-1]
-    if child.returncode != -signal.SIGKILL:
-        outcome = f"it was not killed there (status {child.returncode})"
+    if child.ended != -signal.SIGKILL:
+        outcome = f"it was not killed there (status {child.ended})"
     else:
         outcome = left(places, target, acknowledged, in_flight)
     return Row(places.name, scenario, point, occurrence, len(acknowledged), outcome)
@@ -156,6 +171,9 @@ def killed(places: Places, scenario: str, point: str, occurrence: int) -> Row:
 def prepared(places: Places, scenario: str) -> str:
     """A place with some records in it; for the making of a place, one where nothing is."""
     target = places.new()
+    if scenario == "anchored write":
+        anchor = FileAnchor(f"{target}.anchor")
+        TrustedStore(SqliteStore(target, ids=SequenceIds()), anchor, clock=ManualClock()).close()
     if scenario != "migration":
         with closing(places.open(target)) as store:
             scribe = Scribe(store)
@@ -164,21 +182,22 @@ def prepared(places: Places, scenario: str) -> str:
     return target
 
 
-def lived(
-    target: str, scenario: str, point: str, occurrence: int
-) -> subprocess.CompletedProcess[str]:
-    """A child that ran to its end, whichever it was."""
-    return subprocess.run(  # noqa: S603 - our own interpreter and words
-        [sys.executable, str(CHILD), target, scenario, point, str(occurrence)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def lines(child: subprocess.CompletedProcess[str]) -> list[tuple[str, Any]]:
-    """What a child said."""
-    return [tuple(json.loads(line)) for line in child.stdout.splitlines()]
+def lived(target: str, scenario: str, point: str, occurrence: int) -> Life:
+    """What a child said until it ended, and how it ended."""
+    hears, says = os.pipe()
+    child = os.fork()  # this process has one thread and no store open
+    if child == 0:
+        os.dup2(says, 1)
+        try:
+            writer.live(target, scenario, point, occurrence)
+        except BaseException:  # noqa: BLE001 - a forked child must not run the rest of the parent
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(says)
+    with os.fdopen(hears, encoding="utf-8") as said:
+        lines = [tuple(json.loads(line)) for line in said if line.endswith("\n")]
+    return Life(lines, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def left(

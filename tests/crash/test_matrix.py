@@ -52,6 +52,12 @@ def rows(*options: str) -> list[dict[str, Any]]:
     return found
 
 
+def points(found: list[dict[str, Any]]) -> dict[str, set[str]]:
+    """The points at which each scenario was killed."""
+    scenarios = {row["scenario"] for row in found}
+    return {name: {r["point"] for r in found if r["scenario"] == name} for name in scenarios}
+
+
 def check(found: list[dict[str, Any]]) -> None:
     assert [row for row in found if row["outcome"] not in ("absent", "whole")] == []
     whole = {row["point"] for row in found if row["outcome"] == "whole"}
@@ -62,14 +68,18 @@ def check(found: list[dict[str, Any]]) -> None:
 def test_a_sqlite_file_survives_every_kill() -> None:
     found = rows()
     check(found)
-    passed = {name: {r["point"] for r in found if r["scenario"] == name} for name in POINTS}
+    passed = points(found)
     emptied = {"purge: log not emptied", "purge: log emptied"}
-    assert passed == POINTS | {"purge": POINTS["purge"] | emptied}
+    anchor = {"anchor: written, not in place", "anchor: in place"}
+    assert passed == POINTS | {
+        "purge": POINTS["purge"] | emptied,
+        "anchored write": POINTS["write"] | anchor,
+    }
 
 
 @pytest.mark.postgres
 def test_a_postgres_schema_survives_every_kill(postgres_url: str) -> None:
     found = rows("--postgres", postgres_url)
     check(found)
-    passed = {name: {r["point"] for r in found if r["scenario"] == name} for name in POINTS}
+    passed = points(found)
     assert passed == POINTS

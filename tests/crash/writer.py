@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from lapse.errors import StoreConflict
 from lapse.ledger import Change, ChangeKind, Draft, Source, Store, seal
-from lapse.testing import Scribe, SequenceIds, sample
+from lapse.storage import FileAnchor, TrustedStore
+from lapse.storage.sqlite import SqliteStore
+from lapse.testing import ManualClock, Scribe, SequenceIds, sample
 
 
 def said(what: str, value: object) -> None:
@@ -27,15 +29,17 @@ def said(what: str, value: object) -> None:
     os.write(1, f"{json.dumps([what, value])}\n".encode())
 
 
-def opened(target: str, failpoint: Callable[[str], None]) -> Store:
-    """The store that a target names."""
+def opened(target: str, scenario: str, failpoint: Callable[[str], None]) -> Store:
+    """The store that a target names, with an anchor beside it where the scenario has one."""
+    if scenario == "anchored write":
+        store = SqliteStore(target, ids=SequenceIds(), failpoint=failpoint)
+        anchor = FileAnchor(f"{target}.anchor", failpoint=failpoint)
+        return TrustedStore(store, anchor, clock=ManualClock())
     if target.startswith("postgres"):
         from lapse.storage.postgres import PostgresStore  # noqa: PLC0415 - only where it is used
 
         url, schema = target.split(" ")
         return PostgresStore(url, ids=SequenceIds(), schema=schema, failpoint=failpoint)
-    from lapse.storage.sqlite import SqliteStore  # noqa: PLC0415 - as above
-
     return SqliteStore(target, ids=SequenceIds(), failpoint=failpoint)
 
 
@@ -76,7 +80,7 @@ def migration(scribe: Scribe) -> Iterator[Sequence[Draft]]:
     yield scribe.written_by(sample("x"))
 
 
-SCENARIOS = {"write": write, "purge": purge, "migration": migration}
+SCENARIOS = {"write": write, "purge": purge, "migration": migration, "anchored write": write}
 
 
 def carry_out(scribe: Scribe, decisions: Iterator[Sequence[Draft]]) -> None:
@@ -106,16 +110,16 @@ def append_for_ever(store: Store, name: str, count: int) -> None:
         done += 1
 
 
-def main() -> None:
+def live(target: str, scenario: str, point: str, occurrence: int) -> None:
     """As the module says."""
-    target, scenario, point, occurrence = sys.argv[1:]
-    store = opened(target, kill_at(point, int(occurrence)))
+    store = opened(target, scenario, kill_at(point, occurrence))
     if scenario == "append":
-        append_for_ever(store, point, int(occurrence))
+        append_for_ever(store, point, occurrence)
     else:
         scribe = Scribe(store)
         carry_out(scribe, SCENARIOS[scenario](scribe))
     store.close()
 
 
-main()
+if __name__ == "__main__":
+    live(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

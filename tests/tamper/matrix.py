@@ -219,6 +219,12 @@ def inserted(place: Place) -> None:
     replaced(place, (*changes[:5], forged, *later))
 
 
+def added(place: Place) -> None:
+    """Another writer appends by all the rules, but for the anchor."""
+    with closing(place.plain()) as store:
+        Scribe(store).write(REWRITTEN)
+
+
 def as_draft(change: Change) -> Draft:
     """A change without its place."""
     return Draft(
@@ -369,6 +375,7 @@ EDITS: tuple[tuple[str, Callable[[Place], None], BreakKind], ...] = (
         BreakKind.ROLLED_BACK,
     ),
     ("history rewritten, every link made anew", rewritten, BreakKind.FORKED),
+    ("an entry added at the end by all the rules", added, BreakKind.UNANNOUNCED),
     (
         "a kept status edited",
         sql("UPDATE records SET status = 'active' WHERE id = 'c'"),

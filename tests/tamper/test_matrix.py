@@ -51,6 +51,7 @@ def test_without_an_anchor_the_ledger_vouches_only_for_its_own_links(
         "an older copy of the file put back",
         "the ledger emptied, kept state too",
         "history rewritten, every link made anew",
+        "an entry added at the end by all the rules",
         "another ledger's file in its place",
         "an anchor signed with another key",
         "an anchor without a signature",

@@ -42,6 +42,8 @@ class BreakKind(StrEnum):
     """The chain is sound and is not the one that was anchored: history was rewritten."""
     STATE_ALTERED = "state_altered"
     """The chain is sound, and the current state beside it is not what it adds up to."""
+    UNANNOUNCED = "unannounced"
+    """Entries follow the anchored head that no writer with this anchor announced."""
     ANCHOR_FORGED = "anchor_forged"
     """The anchor's own signature does not verify, or it belongs to another ledger."""
     ANCHOR_MISSING = "anchor_missing"
@@ -72,8 +74,8 @@ class Intact:
 
     Attributes:
         head: the end of the chain.
-        unanchored: how many changes came after the anchored head; they are linked, and nothing
-            outside the store vouches for them yet.
+        unanchored: how many changes came after the anchored head; they are linked, and at most
+            an announcement vouches for them yet.
     """
 
     head: Head
@@ -87,7 +89,9 @@ class AnchoredHead:
     Attributes:
         ledger: the ledger's id.
         head: the head at that time.
-        at: when it was anchored.
+        at: when that was written.
+        announced: where writers were about to lead the chain from there; a head that is neither
+            this one nor announced was written by somebody who does not keep the anchor.
         key: the id of the signing key; empty when unsigned.
         signature: over `signed_bytes`, in hex; empty when unsigned.
     """
@@ -95,14 +99,15 @@ class AnchoredHead:
     ledger: str
     head: Head
     at: Instant
+    announced: tuple[Head, ...] = ()
     key: str = ""
     signature: str = ""
 
     def signed_bytes(self) -> bytes:
         """What a signature covers: everything but the signature."""
-        return encode(
-            ["lapse anchor", 1, self.ledger, self.head.seq, self.head.digest, self.at, self.key]
-        )
+        announced = [[head.seq, head.digest] for head in self.announced]
+        head = [self.head.seq, self.head.digest]
+        return encode(["lapse anchor", 1, self.ledger, head, announced, self.at, self.key])
 
 
 def examine(

@@ -118,9 +118,16 @@ class Anchor(Protocol):
     """
 
     def read(self) -> AnchoredHead | None:
-        """What was anchored last; None when nothing ever was."""
+        """What was anchored last, and what was announced since; None when nothing ever was."""
+        ...
+
+    def announce(self, ledger: str, head: Head, *, at: Instant) -> None:
+        """Remember that a writer is about to lead the chain to this head, before it does."""
         ...
 
     def advance(self, ledger: str, head: Head, *, at: Instant) -> None:
-        """Remember a later head, atomically and durably; an earlier one is ignored."""
+        """Remember a later head, atomically and durably; an earlier one is ignored.
+
+        What was announced up to there is forgotten.
+        """
         ...

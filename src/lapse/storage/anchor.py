@@ -12,6 +12,9 @@ starts anew.
     store = TrustedStore(SqliteStore(path, ids=ids), anchor, clock=SystemClock())
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# JSON is anything until its shape is matched.
+
 from __future__ import annotations
 
 import errno
@@ -19,7 +22,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +46,10 @@ _FORM = 1
 """The file's form; a later one gets a later number and is refused by this code."""
 
 
+def _pass_by(_point: str) -> None:
+    """Nothing fails here."""
+
+
 class FileAnchor:
     """Implements `lapse.ledger.Anchor` as one JSON file, replaced whole and synced every time.
 
@@ -54,18 +61,25 @@ class FileAnchor:
         signer: signs what is written; needs a verifier, or nothing could be read back.
         verifier: checks what is read; without one, whatever is in the file is believed, which is
             right only where the file's place protects it.
+        failpoint: called with the name of every point at which a crash is tried out.
     """
 
-    __slots__ = ("_lock", "_path", "_seen", "_signer", "_verifier")
+    __slots__ = ("_failpoint", "_lock", "_path", "_seen", "_signer", "_verifier")
 
     def __init__(
-        self, path: str | Path, *, signer: Signer | None = None, verifier: Verifier | None = None
+        self,
+        path: str | Path,
+        *,
+        signer: Signer | None = None,
+        verifier: Verifier | None = None,
+        failpoint: Callable[[str], None] = _pass_by,
     ) -> None:
         if signer is not None and verifier is None:
             raise InvalidValue("verifier", None, "pass what checks the signer's signatures, too")
         self._path = Path(path)
         self._signer = signer
         self._verifier = verifier
+        self._failpoint = failpoint
         self._lock = threading.Lock()
         self._seen: tuple[tuple[int, int, int], AnchoredHead] | None = None
 
@@ -93,6 +107,21 @@ class FileAnchor:
             self._seen = (identity, anchored)
         return anchored
 
+    def announce(self, ledger: str, head: Head, *, at: Instant) -> None:
+        """Remember that a writer is about to lead the chain to this head, before it does.
+
+        Raises:
+            LedgerNotTrusted: nothing is anchored yet, or as for `advance`.
+            StoreError: as for `advance`.
+        """
+        with self._changing():
+            known = self._read_file()
+            if known is None:
+                detail = f"there is no anchor at {self._path} any more"
+                raise LedgerNotTrusted(Break(BreakKind.ANCHOR_MISSING, 0, detail))
+            if _is_later(ledger, head, known) and head not in known.announced:
+                self._write(replace(known, announced=(*known.announced, head), at=at))
+
     def advance(self, ledger: str, head: Head, *, at: Instant) -> None:
         """Remember a later head, atomically and durably; an earlier one is ignored.
 
@@ -102,34 +131,30 @@ class FileAnchor:
             StoreReadOnly: there is a verifier and no signer, or the file may not be written.
             StoreError: it cannot be written; the former anchor stands.
         """
-        if self._verifier is not None and self._signer is None:
-            raise StoreReadOnly(f"the anchor {self._path} has no signer; pass one to advance it")
-        with self._lock, self._alone():
+        with self._changing():
             known = self._read_file()
-            if known is not None and not _is_later(ledger, head, known):
-                return
-            anchored = AnchoredHead(ledger=ledger, head=head, at=at)
-            if self._signer is not None:
-                anchored = replace(anchored, key=self._signer.key)
-                signature = self._signer.sign(anchored.signed_bytes())
-                anchored = replace(anchored, signature=signature.hex())
-            try:
-                self._write(anchored)
-            except OSError as failure:
-                raise _promised(failure, self._path) from failure
+            if known is None:
+                self._write(AnchoredHead(ledger=ledger, head=head, at=at))
+            elif _is_later(ledger, head, known):
+                announced = tuple(later for later in known.announced if later.seq > head.seq)
+                self._write(AnchoredHead(ledger=ledger, head=head, at=at, announced=announced))
 
     @contextmanager
-    def _alone(self) -> Generator[None]:
+    def _changing(self) -> Generator[None]:
         """Hold the lock file. The system lets go of it when the process dies, however it dies."""
-        try:
-            lock = os.open(self._path.with_name(f"{self._path.name}.lock"), _LOCK_FLAGS, 0o600)
-        except OSError as failure:
-            raise _promised(failure, self._path) from failure
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+        if self._verifier is not None and self._signer is None:
+            raise StoreReadOnly(f"the anchor {self._path} has no signer; pass one to change it")
+        with self._lock:
+            try:
+                beside = self._path.with_name(f"{self._path.name}.lock")
+                lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                    yield
+                finally:
+                    os.close(lock)
+            except OSError as failure:
+                raise _promised(failure, self._path) from failure
 
     def _read_file(self) -> AnchoredHead | None:
         try:
@@ -145,21 +170,24 @@ class FileAnchor:
         return anchored
 
     def _write(self, anchored: AnchoredHead) -> None:
+        if self._signer is not None:
+            anchored = replace(anchored, key=self._signer.key)
+            signature = self._signer.sign(anchored.signed_bytes())
+            anchored = replace(anchored, signature=signature.hex())
         # One name is enough: who writes it holds the lock, and what a crash left is written over.
         beside = self._path.with_name(f"{self._path.name}.new")
         with beside.open("wb") as file:
             file.write(_to_json(anchored))
             file.flush()
             os.fsync(file.fileno())
+        self._failpoint("anchor: written, not in place")
         beside.replace(self._path)
         directory = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(directory)
         finally:
             os.close(directory)
-
-
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self._failpoint("anchor: in place")
 
 
 def _is_later(ledger: str, head: Head, known: AnchoredHead) -> bool:
@@ -186,6 +214,7 @@ def _to_json(anchored: AnchoredHead) -> bytes:
         "ledger": anchored.ledger,
         "seq": anchored.head.seq,
         "digest": anchored.head.digest,
+        "announced": [[head.seq, head.digest] for head in anchored.announced],
         "at": anchored.at,
         "key": anchored.key,
         "signature": anchored.signature,
@@ -204,16 +233,31 @@ def _from_json(text: bytes, path: Path) -> AnchoredHead:
             "ledger": str(ledger),
             "seq": int(seq),
             "digest": str(digest),
+            "announced": list(announced),
             "at": int(at),
             "key": str(key),
             "signature": str(signature),
-        } if seq >= 0:
-            head = Head(seq, digest)
-            return AnchoredHead(ledger=ledger, head=head, at=at, key=key, signature=signature)
+        } if seq >= 0 and all(map(_is_head, announced)):
+            return AnchoredHead(
+                ledger=ledger,
+                head=Head(seq, digest),
+                at=at,
+                announced=tuple(Head(*pair) for pair in announced),
+                key=key,
+                signature=signature,
+            )
         case _:
             raise StoreCorrupt(
                 f"{path} is not an anchor that this lapse wrote; look who changed it"
             )
+
+
+def _is_head(pair: object) -> bool:
+    match pair:
+        case [int(), str()]:
+            return True
+        case _:
+            return False
 
 
 def _promised(failure: OSError, path: Path) -> StoreError:

@@ -9,8 +9,9 @@ The chain is read once; after that only what is new is. What stays in memory is 
 change (32 bytes) and the places of each record (about 200). What comes back from the store later is
 compared with that.
 
-What it cannot tell: an entry that somebody with write access added, well linked, at the end of the
-chain from one that another process wrote and has not anchored yet. `unanchored` counts them.
+Whoever writes through it announces to the anchor where the chain is about to lead, appends, and
+then advances the anchor. So an entry at the end that was not announced is somebody else's, however
+well it is linked; and a crash in between leaves the anchor behind, never ahead.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from lapse.ledger import (
     genesis,
 )
 from lapse.storage.known_chain import KnownChain
-from lapse.storage.rows import UnreadableChange, UnreadableRow
+from lapse.storage.rows import UnreadableChange, UnreadableRow, check_links, conflict
 
 __all__ = ["TrustedStore"]
 
@@ -49,9 +50,7 @@ _ATTEMPTS = 10
 class TrustedStore:
     """Implements `lapse.ledger.Store` around another store, and checks every answer.
 
-    An append is acknowledged first and anchored next, so a crash in between leaves the anchor
-    behind, never ahead. When the anchor cannot be advanced, the append that was acknowledged
-    stands, and the next one is refused before it is written.
+    Every writer of an anchored ledger has to keep the anchor: what is written past it is refused.
 
     Args:
         store: what is checked; this store closes it.
@@ -98,30 +97,28 @@ class TrustedStore:
             return self._known.head
 
     def append(self, changes: Sequence[Change], *, after: Head) -> None:
-        """Add sealed changes to the chain, then advance the anchor.
+        """Announce where the chain will lead, add sealed changes to it, and advance the anchor.
 
         Raises:
             LedgerNotTrusted: the chain they would follow is not to be trusted; nothing was written.
-            StoreError: as the store says, or the anchor is behind and cannot be advanced; nothing
-                was written.
+            StoreError: as the store says, or the anchor cannot be written; nothing was written.
         """
+        check_links(changes, after)
         with self._lock:
             self._catch_up()
-            if self._behind:
-                self._advance()
-            self._store.append(changes, after=after)
+            if after != self._known.head:
+                raise conflict(self._known.head, after)
             if not changes:
                 return
-            if after == self._known.head:
-                for change in changes:
-                    self._known.take(change)
-            else:
-                self._catch_up()
+            self._anchor.announce(self.ledger, changes[-1].head, at=self._clock.now())
+            self._store.append(changes, after=after)
+            for change in changes:
+                self._known.take(change)
             self._behind = True
             try:
                 self._advance()
             except StoreError:
-                return  # acknowledged and not anchored, as after a crash; the next one tries first
+                return  # acknowledged, and announced: the next append or closing advances
 
     def changes(
         self, *, after: int = 0, record: str | None = None, sources: Collection[Source] = ()
@@ -177,8 +174,24 @@ class TrustedStore:
 
     def _catch_up(self) -> None:
         """Take in what is new in the store; refuse what is not what it was. Hold the lock."""
-        # The anchor first: both only move on, so the store cannot be behind an older anchor.
-        anchored = self._read_anchor()
+        for _ in range(_ATTEMPTS):
+            # The anchor first: both only move on, so the store cannot be behind an older anchor.
+            anchored = self._read_anchor()
+            self._take_new(anchored)
+            if not self._is_vouched(anchored):
+                anchored = self._read_anchor()  # what was appended meanwhile was announced before
+            if self._is_vouched(anchored):
+                self._anchored = anchored
+                return
+            if anchored.head.seq <= self._known.head.seq:
+                break
+        self._refuse(BreakKind.UNANNOUNCED, self._anchored.head.seq + 1, "nobody announced it")
+
+    def _is_vouched(self, anchored: AnchoredHead) -> bool:
+        head = self._known.head
+        return head == anchored.head or head in anchored.announced
+
+    def _take_new(self, anchored: AnchoredHead) -> None:
         known = self._known
         head = self._store.head()
         if head.seq < known.head.seq or (head.seq == known.head.seq and head != known.head):
@@ -191,7 +204,6 @@ class TrustedStore:
             self._refuse(BreakKind.TAMPERED, 0, "content is gone without a purge")
         if not known.has(anchored.head):
             self._refuse(BreakKind.FORKED, anchored.head.seq, "the anchor knows another change")
-        self._anchored = anchored
 
     def _read(
         self, after: int, record: str | None = None, sources: Collection[Source] = ()
@@ -282,7 +294,9 @@ class TrustedStore:
         return anchored if anchored.head.seq >= head.seq else replace(anchored, head=head)
 
     def _advance(self) -> None:
-        self._anchor.advance(self.ledger, self._known.head, at=self._clock.now())
+        head = self._known.head
+        self._anchor.advance(self.ledger, head, at=self._clock.now())
+        self._anchored = replace(self._anchored, head=head)
         self._behind = False
 
 

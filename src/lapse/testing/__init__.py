@@ -1,7 +1,18 @@
 """The public test kit: fakes that implement the ports, and suites for those who do."""
 
-from lapse.testing.fakes import ManualClock, SequenceIds
+from lapse.testing.anchor_cases import ANCHOR_CASES
+from lapse.testing.fakes import InMemoryAnchor, ManualClock, SequenceIds
 from lapse.testing.scribe import Scribe, sample
+from lapse.testing.signing_cases import SIGNING_CASES
 from lapse.testing.store_cases import STORE_CASES
 
-__all__ = ["STORE_CASES", "ManualClock", "Scribe", "SequenceIds", "sample"]
+__all__ = [
+    "ANCHOR_CASES",
+    "SIGNING_CASES",
+    "STORE_CASES",
+    "InMemoryAnchor",
+    "ManualClock",
+    "Scribe",
+    "SequenceIds",
+    "sample",
+]
