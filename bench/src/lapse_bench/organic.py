@@ -24,7 +24,7 @@ from lapse.transports.http import Transport
 from lapse_bench.episodes import Agent
 from lapse_bench.scores import Judge, Share
 from lapse_bench.service import operation_of, organic_judge, service
-from lapse_bench.serving import served
+from lapse_bench.serving import loopback, served
 from lapse_bench.workload import Draws, moments
 from lapse_bench.worlds import world_of
 
@@ -190,7 +190,7 @@ def _arm(
     stack: ExitStack, name: str, url: str, planner: Planner, concerns: _Concerns
 ) -> OrganicArm:
     memory = stack.enter_context(lapse.open("memory:", policy=POLICIES[name]))
-    transport = Transport(memory, issuer=_ISSUER)
+    transport = Transport(memory, loopback(), issuer=_ISSUER)
     client = stack.enter_context(httpx2.Client(base_url=url, transport=transport))
     judge = Judge(memory, concerns.holds, concerns.table)
     memory.observe(judge)

@@ -21,7 +21,7 @@ from lapse_bench.drift import DriftDriver
 from lapse_bench.episodes import Agent, Episode
 from lapse_bench.scores import Judge, payments_scores
 from lapse_bench.service import service
-from lapse_bench.serving import served
+from lapse_bench.serving import loopback, served
 from lapse_bench.worlds import acme
 
 if TYPE_CHECKING:
@@ -88,8 +88,14 @@ def run_arm(
     with (
         served(service(contract, acme.judge)) as url,
         lapse.open("memory:", policy=POLICIES[arm]) as memory,
-        httpx2.Client(base_url=url, transport=Transport(memory, issuer=_ISSUER)) as client,
-        httpx2.Client(base_url=url, headers={"authorization": f"Bearer {_OPERATOR}"}) as operator,
+        httpx2.Client(
+            base_url=url, transport=Transport(memory, loopback(), issuer=_ISSUER)
+        ) as client,
+        httpx2.Client(
+            base_url=url,
+            transport=loopback(),
+            headers={"authorization": f"Bearer {_OPERATOR}"},
+        ) as operator,
     ):
         judge = Judge(memory, holds)
         memory.observe(judge)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
     from lapse_bench.organic import OrganicArm
     from lapse_bench.payments import ArmRun
+    from lapse_bench.traces import History
 
-__all__ = ["run"]
+__all__ = ["Played", "play", "run", "tell"]
 
 _ARMS: Final = ("A0", "A1", "A2", "A2D")
 _TIES: Final = "oldest"
@@ -75,40 +77,67 @@ WHAT TO TRY NEXT
 """
 
 
-def run(console: Console, *, seed: int, fast: bool, format: str) -> int:  # noqa: A002 - the demo's contract
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What came out of the three parts.
+
+    Attributes:
+        story: the three episodes, by arm.
+        payments: the stream of 36, by arm.
+        organic: the slice of a real history, by arm.
+        history: what that history is.
+    """
+
+    story: Mapping[str, ArmRun]
+    payments: Mapping[str, ArmRun]
+    organic: Mapping[str, OrganicArm]
+    history: Mapping[str, Any]
+
+    @property
+    def starved(self) -> bool:
+        """Whether an episode was not completed, so that counts of events mislead."""
+        runs = (*self.story.values(), *self.payments.values())
+        return any(found.scores["completed"] < found.scores["episodes"] for found in runs)
+
+    def as_json(self, *, seed: int) -> dict[str, Any]:
+        """Everything that is told, and all numbers behind it."""
+        return {
+            "demo": "fixes",
+            "seed": seed,
+            "planner": _TIES,
+            "story": {arm: found.scores for arm, found in self.story.items()},
+            "payments": {arm: found.scores for arm, found in self.payments.items()},
+            "organic": {
+                "trace": self.history,
+                "arms": {arm: at.as_json() for arm, at in self.organic.items()},
+            },
+            "sentences": {arm: SENTENCES[arm] for arm in _ARMS},
+        }
+
+
+def run(console: Console, *, seed: int, fast: bool, format: str) -> int:  # noqa: A002 - so called
     """Run the demonstration; returns the exit code.
 
     Args:
         console: where to write for people; progress is shown while it runs.
         seed: decides what is asked of the real history.
-        fast: whether to look at a shorter slice of it.
+        fast: whether to ask it less.
         format: "table" for people, "json" for programs: the result, and nothing else, on stdout.
     """
     for_people = format != "json"
     if for_people:
         console.print(_INTRODUCTION, highlight=False)
-    story, payments, organic, history = _ran(console, seed=seed, fast=fast)
-    result: dict[str, Any] = {
-        "demo": "fixes",
-        "seed": seed,
-        "planner": _TIES,
-        "story": {arm: found.scores for arm, found in story.items()},
-        "payments": {arm: found.scores for arm, found in payments.items()},
-        "organic": {"trace": history, "arms": {arm: at.as_json() for arm, at in organic.items()}},
-        "sentences": {arm: SENTENCES[arm] for arm in _ARMS},
-    }
-    runs = (*story.values(), *payments.values())
-    starved = any(found.scores["completed"] < found.scores["episodes"] for found in runs)
+    found = find(_TRACE, start=Path(__file__).parent, full=False)
+    history = read(found.path, name=found.name)
+    played = play(console, history, seed=seed, episodes=_EPISODES_FAST if fast else _EPISODES)
     if for_people:
-        _tell(console, story, payments, organic, history)
+        tell(console, played)
     else:
-        sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
-    return int(starved)
+        sys.stdout.write(json.dumps(played.as_json(seed=seed), indent=2, ensure_ascii=False) + "\n")
+    return int(played.starved)
 
 
-def _ran(
-    console: Console, *, seed: int, fast: bool
-) -> tuple[dict[str, ArmRun], dict[str, ArmRun], dict[str, OrganicArm], dict[str, Any]]:
+def play(console: Console, history: History, *, seed: int, episodes: int) -> Played:
     """Run the three parts, with progress."""
     believer = planner(_TIES)
     columns = (
@@ -122,8 +151,7 @@ def _ran(
         second = progress.add_task(
             "36 episodes of billing", total=len(_ARMS) * len(stream.episodes)
         )
-        episodes = _EPISODES_FAST if fast else _EPISODES
-        third = progress.add_task("a real history of releases, 2019 to 2025", total=episodes)
+        third = progress.add_task("a real history of releases", total=episodes)
         story = run_payments(
             told, believer, _ARMS, tell=lambda _arm, _index, _episode: progress.advance(first)
         )
@@ -135,8 +163,6 @@ def _ran(
                 second, advance=1, description=f"36 episodes of billing, arm {arm}"
             ),
         )
-        found = find(_TRACE, start=Path(__file__).parent, full=False)
-        history = read(found.path, name=found.name)
         organic = run_organic(
             history,
             believer,
@@ -145,25 +171,21 @@ def _ran(
             seed=seed,
             tell=lambda index: progress.update(third, completed=index + 1),
         )
-    return story, payments, organic, described(history)
+    return Played(story=story, payments=payments, organic=organic, history=described(history))
 
 
-def _tell(
-    console: Console,
-    story: Mapping[str, ArmRun],
-    payments: Mapping[str, ArmRun],
-    organic: Mapping[str, OrganicArm],
-    history: Mapping[str, Any],
-) -> None:
+def tell(console: Console, played: Played) -> None:
+    """Say what happened: story, ladders, plot, a sentence for each arm, what to do next."""
+    history = played.history
     console.print(_STORY, highlight=False)
-    console.print(story_table(story))
+    console.print(story_table(played.story))
     console.print(_STREAM, highlight=False)
-    console.print(ladder_table({arm: found.scores for arm, found in payments.items()}))
+    console.print(ladder_table({arm: found.scores for arm, found in played.payments.items()}))
     span = {"since": history["since"][:4], "until": history["until"][:4]}
     console.print(_REAL.format(events=history["events"], **span), highlight=False)
-    console.print(ladder_table({arm: at.as_json() for arm, at in organic.items()}))
+    console.print(ladder_table({arm: at.as_json() for arm, at in played.organic.items()}))
     console.print("Retries so far, episode by episode (lower is better)\n", highlight=False)
-    lines = {arm: (_MARKS[arm], at.retries) for arm, at in organic.items()}
+    lines = {arm: (_MARKS[arm], at.retries) for arm, at in played.organic.items()}
     console.print(plotted(lines, across="episodes"), highlight=False, markup=False)
     console.print()
     console.print("THE FOUR AGENTS", highlight=False)

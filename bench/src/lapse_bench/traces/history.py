@@ -125,8 +125,8 @@ def _replayed(lines: Iterator[tuple[int, str]]) -> Iterator[Event]:
         last = event.at
         rows = tables.setdefault(event.table, {})
         if rows.get(event.key) != event.before:
-            remedy = f"before must be what stands at {event.table}:{event.key} then, "
-            f"{rows.get(event.key)!r}"
+            stands = rows.get(event.key)
+            remedy = f"before must be what stands at {event.table}:{event.key} then, {stands!r}"
             raise InvalidValue(f"line {number}, before", event.before, remedy)
         if event.after is None:
             rows.pop(event.key, None)

@@ -54,7 +54,7 @@ def _candidate(row: JsonObject) -> Any:
     if "string" in kinds or not kinds:
         return _text(row)
     if "integer" in kinds or "number" in kinds:
-        return max(row.get("minimum", 1), min(1, row.get("maximum", 1)))
+        return min(max(1, row.get("minimum", 1)), row.get("maximum", _INT64 - 1))
     return _OTHER_EXAMPLES.get(kinds[0])
 
 

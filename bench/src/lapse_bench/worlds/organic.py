@@ -31,6 +31,5 @@ def world_of(history: History) -> OrganicWorld:
         for event in history.events
     ):
         return CurrentRelease()
-    remedy = "give rows keyed 'METHOD path#in.param' (an API's constraints), or rows with a "
-    "'latest' (release cycles)"
+    remedy = "give rows keyed 'METHOD path#in.param' (an API), or rows with a 'latest' (releases)"
     raise InvalidValue("trace", history.name, remedy)
