@@ -128,15 +128,16 @@ def examine(
 
     Returns:
         Where it breaks first, or that it is intact. An anchor of another ledger is told first, then
-        broken links, then what the kept state and the anchor know better.
+        broken links, then what the kept state and the anchor know better, then what the chain adds
+        up to.
     """
     start = genesis(ledger)
     broken = (
         _foreign_anchor(ledger, anchored)
         or _broken_link(start, changes)
-        or _broken_erasure(changes)
         or _truncated(changes, kept)
         or _off_anchor(start, changes, anchored)
+        or _broken_erasure(changes)  # last but one: its purge may be what was cut off
         or _altered_state(start, changes, kept)
     )
     if broken is not None:

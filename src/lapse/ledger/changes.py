@@ -107,7 +107,7 @@ class Part:
         """Whether the body is what was digested; a purged one cannot be checked: it counts."""
         return self.body is None or digest(self.body, salt=self.salt) == self.digest
 
-    def value(self) -> Any:  # noqa: ANN401 - JSON is any; the reader matches its shape
+    def value(self) -> Any:
         """The decoded body; None once purged."""
         return None if self.body is None else decode(self.body)
 

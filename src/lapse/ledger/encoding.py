@@ -38,7 +38,7 @@ def encode(value: object) -> bytes:
         raise InvalidValue("value", value, f"pass plain JSON ({failure})") from None
 
 
-def decode(body: bytes) -> Any:  # noqa: ANN401 - JSON is any; the caller matches its shape
+def decode(body: bytes) -> Any:
     """Read what `encode` wrote.
 
     Raises:
