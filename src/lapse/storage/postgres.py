@@ -183,18 +183,18 @@ class PostgresStore:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return self._kept_state(connection)
 
-    def watch(self, *, timeout_s: float) -> Iterator[int]:
-        """The place of the chain's end each time somebody appended, until it is quiet for a while.
+    @contextmanager
+    def watch(self, *, timeout_s: float) -> Generator[Iterator[int]]:
+        """Listen for appends: gives the chain's length after each, from now on, until it is quiet.
 
         It holds a connection of its own. A wake-up call, not a record: `changes` is what counts.
 
         Args:
-            timeout_s: how long it has to be quiet before this ends.
+            timeout_s: how long it has to be quiet before the iteration ends.
         """
         with self._translated(), closing(self._connect()) as connection:
             connection.execute(f'LISTEN "{_channel(self._schema)}"'.encode())
-            while heard := next(connection.notifies(timeout=timeout_s, stop_after=1), None):
-                yield int(heard.payload)
+            yield _heard(connection, timeout_s)
 
     def close(self) -> None:
         """Close the connection; calling it twice does no harm."""
@@ -370,3 +370,8 @@ def _key(text: str) -> bytes:
 
 def _channel(schema: str) -> str:
     return f"lapse_{lock_number(schema) & 0xFFFF_FFFF_FFFF_FFFF:x}"
+
+
+def _heard(connection: Connection, timeout_s: float) -> Iterator[int]:
+    while heard := next(connection.notifies(timeout=timeout_s, stop_after=1), None):
+        yield int(heard.payload)
