@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from lapse.ledger import Instant
 
-__all__ = ["DAY", "Drift", "Look", "Move"]
+__all__ = ["DAY", "UNWATCHED", "Drift", "Look", "Move"]
 
 DAY: Final = 86_400_000_000
 """Microseconds in a day; rates are per day."""
 
-_UNWATCHED: Final = -(2**63)
+UNWATCHED: Final = -(2**63)
 """Marks a source that nobody is watching; no instant is that early."""
 
 
@@ -85,7 +85,8 @@ class Drift:
     Attributes:
         sources: every table, rule set and row that was ever watched, by its number.
         parents: for each, the number of a row's table, or -1.
-        starts: for each, since when it is known to stand as it does; `watches` tells if at all.
+        issuers: for each, the number of its issuer, in the order of their appearance.
+        starts: for each, since when it is known to stand as it does; `UNWATCHED` if not at all.
         explained: for a table, until when it is known which of its rows moved; for a row, unused.
         seen: for a table, its last look; for a row, unused.
         spans: the ended quiet times: number of the source, from, to.
@@ -94,7 +95,9 @@ class Drift:
 
     __slots__ = (
         "_index",
+        "_issuers",
         "explained",
+        "issuers",
         "looks",
         "moves",
         "parents",
@@ -107,7 +110,9 @@ class Drift:
     def __init__(self) -> None:
         self._index: dict[Source, int] = {}
         self.sources: list[Source] = []
+        self._issuers: dict[str, int] = {}
         self.parents = array("q")
+        self.issuers = array("q")
         self.starts = array("q")
         self.explained = array("q")
         self.seen = array("q")
@@ -162,7 +167,7 @@ class Drift:
 
     def watches(self, number: int) -> bool:
         """Whether a source is being watched."""
-        return self.starts[number] != _UNWATCHED
+        return self.starts[number] != UNWATCHED
 
     def number(self, source: Source) -> int | None:
         """The number of a source; None when it was never watched."""
@@ -203,14 +208,15 @@ class Drift:
         if number == len(self.sources):
             self.sources.append(source)
             self.parents.append(parent)
+            self.issuers.append(self._issuers.setdefault(source.issuer, len(self._issuers)))
             for column in (self.starts, self.explained, self.seen):
-                column.append(_UNWATCHED)
+                column.append(UNWATCHED)
         return number
 
     def _move(self, number: int, since: Instant, at: Instant) -> None:
         start = self.starts[number]
         self.starts[number] = at
-        if start == _UNWATCHED:
+        if start == UNWATCHED:
             return
         since = max(since, start)
         self._span(number, start, since)
@@ -221,7 +227,7 @@ class Drift:
         if self.watches(number):
             # After a move at this very look the start is later than `known`, and nothing is added.
             self._span(number, self.starts[number], known)
-            self.starts[number] = _UNWATCHED
+            self.starts[number] = UNWATCHED
 
     def _span(self, number: int, start: Instant, end: Instant) -> None:
         if end > start:

@@ -138,8 +138,8 @@ def _least(low: Sequence[float], high: Sequence[float], mean: float) -> float:
         )
         return math.fsum(ends) + n - n * math.log(scale)
 
-    half = _SCALES // 2
-    tried = (mean * math.exp(step / half) for step in range(-half, half + 1))
+    half = 0 if list(low) == list(high) else _SCALES // 2  # for exact waits the mean is the best
+    tried = (mean * math.exp(step / max(1, half)) for step in range(-half, half + 1))
     return max(map(bound, tried)) - n * math.log(n)
 
 

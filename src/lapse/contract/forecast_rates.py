@@ -23,11 +23,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from lapse.contract.forecast_drift import DAY
+from lapse.contract.forecast_drift import DAY, UNWATCHED
 from lapse.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     import numpy as np
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class _Seen:
     """The columns of a drift as arrays, in days before its last look."""
 
     parents: Integers
-    groups: Integers  # of a row its table, of a table its issuer
+    issuers: Integers
     span_of: Integers
     span_from: Floats
     span_to: Floats
@@ -189,27 +189,24 @@ def _seen(drift: Drift) -> _Seen:
     import numpy as np  # noqa: PLC0415
 
     last = drift.latest()
-    parents = np.array(drift.parents, dtype=np.int64)
-    issuers: dict[str, int] = {}
-    groups = [
-        issuers.setdefault(source.issuer, len(issuers)) if parent < 0 else parent
-        for source, parent in zip(drift.sources, drift.parents, strict=True)
-    ]
-    going = [number for number in range(len(parents)) if drift.watches(number)]
-    ends = [drift.quiet_until(number) for number in going]
-    starts = np.array(drift.starts, dtype=np.int64)
 
-    def ago(instants: Sequence[int] | Integers) -> Floats:
-        return (last - np.asarray(instants, dtype=np.float64)) / DAY
+    def column(values: Iterable[int]) -> Integers:
+        return np.array(values, dtype=np.int64)
 
-    of, start, end = (np.array(column, dtype=np.int64) for column in drift.spans)
-    move_of, since, at, looks = (np.array(column, dtype=np.int64) for column in drift.moves)
+    def ago(*instants: Integers) -> Floats:
+        return (last - np.concatenate(instants).astype(np.float64)) / DAY
+
+    parents, starts = column(drift.parents), column(drift.starts)
+    known = np.where(parents < 0, column(drift.seen), column(drift.explained)[parents])
+    going = np.flatnonzero(starts != UNWATCHED)
+    of, start, end = map(column, drift.spans)
+    move_of, since, at, looks = map(column, drift.moves)
     return _Seen(
         parents=parents,
-        groups=np.array(groups, dtype=np.int64),
-        span_of=np.concatenate([of, np.array(going, dtype=np.int64)]),
-        span_from=np.concatenate([ago(start), ago(starts[going])]),
-        span_to=np.concatenate([ago(end), ago(ends)]),
+        issuers=column(drift.issuers),
+        span_of=np.concatenate([of, going]),
+        span_from=ago(start, starts[going]),
+        span_to=ago(end, np.maximum(starts, known)[going]),
         move_of=move_of,
         move_at=ago(at),
         gaps=(at - since) / DAY,
@@ -263,15 +260,14 @@ def _means(
     import numpy as np  # noqa: PLC0415
 
     rows = seen.parents >= 0
-    issuers = np.where(rows, seen.groups[seen.groups], seen.groups)
-    many = int(issuers.max(initial=-1)) + 1
+    many = int(seen.issuers.max(initial=-1)) + 1
     means = np.empty(len(rows))
     with np.errstate(divide="ignore"):
         for level in (rows, ~rows):
-            whose = issuers[level]
+            whose = seen.issuers[level]
             in_all = _summed(whose, moved[level], many) + _JEFFREYS
             means[level] = (in_all / _summed(whose, exposed[level], many))[whose]
-        tables = seen.groups[rows]
+        tables = seen.parents[rows]
         count = len(rows)
         own = (_summed(tables, moved[rows], count) / sizes)[tables]
         time = (_summed(tables, exposed[rows], count) / sizes)[tables]
