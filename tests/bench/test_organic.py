@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from lapse_bench.arms import ORGANIC_ARMS
-from lapse_bench.organic import OrganicArm, described, run_organic
+from lapse_bench.organic import OrganicArm, run_organic
 from lapse_bench.planners import planner
-from lapse_bench.traces import Event, History, find, read
+from lapse_bench.traces import Event, History, described, find, read
 
 HOUR = 3_600_000_000
 

@@ -118,6 +118,7 @@ def test_a_fix_is_stale_when_its_value_is_no_longer_accepted() -> None:
     world.apply("t", [added(f"{CALL}#query.Status", None)])
     assert not world.accepts("t", CALL, {}, fix)
     assert world.objections("t", CALL, {}) is None
+    assert world.accepts("t", CALL, {}, {"query.Status": None})
 
 
 def test_every_first_request_to_a_real_api_is_mended_within_five_attempts() -> None:

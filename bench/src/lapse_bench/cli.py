@@ -24,7 +24,7 @@ from lapse_bench.arms import ARMS, ORGANIC_ARMS, chosen
 from lapse_bench.planners import planner as planner_named
 from lapse_bench.provenance import gathered
 from lapse_bench.traces import SHIPPED as TRACES
-from lapse_bench.traces import fewer, find, read, thin
+from lapse_bench.traces import described, fewer, find, read, thin
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -135,8 +135,7 @@ def run_organic(
             "seed": seed,
             "most_tables": tables,
             "thinned_copy": found.thinned,
-            "tables_left_out": organic.described(whole)["tables"]
-            - organic.described(history)["tables"],
+            "tables_left_out": described(whole)["tables"] - described(history)["tables"],
         },
         provenance=gathered(date=_now()),
     )

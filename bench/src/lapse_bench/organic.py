@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
@@ -38,10 +37,9 @@ if TYPE_CHECKING:
     from lapse_bench.traces import Event, History
     from lapse_bench.worlds import OrganicWorld
 
-__all__ = ["OrganicArm", "described", "run_organic"]
+__all__ = ["OrganicArm", "run_organic"]
 
 _ISSUER: Final = "organic"
-_MICROSECONDS: Final = 1_000_000
 
 
 @dataclass(slots=True)
@@ -221,19 +219,3 @@ class _Concerns:
         if self.world.subject_member is not None:
             subject = str(when.get(self.world.subject_member))
         return self.world.accepts(table, subject, when, fix.parameters)
-
-
-def described(history: History) -> dict[str, Any]:
-    """What a result says about its history."""
-
-    def moment(at: int) -> str:
-        return datetime.fromtimestamp(at / _MICROSECONDS, UTC).isoformat()
-
-    return {
-        "name": history.name,
-        "events": len(history.events),
-        "tables": len({event.table for event in history.events}),
-        "commits": len({event.commit for event in history.events}),
-        "since": moment(history.since),
-        "until": moment(history.until),
-    }

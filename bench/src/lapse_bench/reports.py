@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lapse_bench.organic import described
+from lapse_bench.traces import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

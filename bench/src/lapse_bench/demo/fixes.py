@@ -19,11 +19,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 from lapse_bench.arms import SENTENCES
 from lapse_bench.demo.plot import plotted
 from lapse_bench.demo.words import ladder_table, story_table
-from lapse_bench.organic import described, run_organic
+from lapse_bench.organic import run_organic
 from lapse_bench.payments import run_payments
 from lapse_bench.planners import planner
 from lapse_bench.scenarios import load
-from lapse_bench.traces import find, read
+from lapse_bench.traces import described, find, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,8 @@ Three real histories ship with the package, thinned by the rule in `lapse_bench.
 each beside its licence.
 """
 
-from lapse_bench.traces.history import Event, History, Tables, read
+from lapse_bench.traces.history import Event, History, Tables, described, read
 from lapse_bench.traces.places import SHIPPED, find
 from lapse_bench.traces.thinning import fewer, thin
 
-__all__ = ["SHIPPED", "Event", "History", "Tables", "fewer", "find", "read", "thin"]
+__all__ = ["SHIPPED", "Event", "History", "Tables", "described", "fewer", "find", "read", "thin"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lapse.ledger import JsonObject
 
-__all__ = ["Event", "History", "Tables", "read"]
+__all__ = ["Event", "History", "Tables", "described", "read"]
 
 Op = Literal["added", "changed", "removed"]
 
@@ -184,3 +184,19 @@ def _instant(number: int, text: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * _MICROSECONDS)
+
+
+def described(history: History) -> dict[str, Any]:
+    """What a result says about its history."""
+
+    def moment(at: int) -> str:
+        return datetime.fromtimestamp(at / _MICROSECONDS, UTC).isoformat()
+
+    return {
+        "name": history.name,
+        "events": len(history.events),
+        "tables": len({event.table for event in history.events}),
+        "commits": len({event.commit for event in history.events}),
+        "since": moment(history.since),
+        "until": moment(history.until),
+    }

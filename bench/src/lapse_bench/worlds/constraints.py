@@ -120,9 +120,8 @@ class ApiConstraints:
     def accepts(self, table: str, subject: str, when: JsonObject, parameters: JsonObject) -> bool:
         """Whether every value of a fix is still accepted where it stands."""
         del when
-        rows = self._operations.get((table, subject))
-        if rows is None:
-            return False
+        # An operation that is gone accepts no value; leaving one out is no worse than it was.
+        rows = self._operations.get((table, subject), {})
         return all(_accepted(rows, parameter, value) for parameter, value in parameters.items())
 
 
