@@ -15,6 +15,7 @@ from lapse.ledger.chain import AnchoredHead, Break, BreakKind, Intact, examine
 from lapse.ledger.changes import Change, ChangeKind, Draft, Head, Part, genesis, seal
 from lapse.ledger.encoding import JsonObject, canonical, decode, digest, encode
 from lapse.ledger.index import Index
+from lapse.ledger.narrative import Chapter, story
 from lapse.ledger.ports import Anchor, Clock, Ids, Signer, Store, Verifier
 from lapse.ledger.records import (
     EVERYWHERE,
@@ -31,7 +32,6 @@ from lapse.ledger.records import (
 from lapse.ledger.sources import Source, SourceKind
 from lapse.ledger.stamps import Comparison, Stamp, compare, vector
 from lapse.ledger.state import Mark, State, fold, writing
-from lapse.ledger.narrative import Chapter, story
 
 __all__ = [
     "EVERYWHERE",

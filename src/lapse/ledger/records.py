@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from lapse.errors import InvalidValue
@@ -107,7 +108,7 @@ class Scope:
         return [self.tenant, self.principal, self.role, self.task, self.purpose]
 
     @classmethod
-    def from_json(cls, value: Any) -> Scope:  # noqa: ANN401 - JSON is any
+    def from_json(cls, value: Any) -> Scope:
         """Read what `as_json` wrote.
 
         Raises:
@@ -121,9 +122,10 @@ class Scope:
                 (str() | None) as task,
                 (str() | None) as purpose,
             ]:
-                return cls(
+                scope = cls(
                     tenant=tenant, principal=principal, role=role, task=task, purpose=purpose
                 )
+                return EVERYWHERE if scope == EVERYWHERE else scope
             case _:
                 raise InvalidValue("scope", value, "pass [tenant, principal, role, task, purpose]")
 
@@ -174,7 +176,7 @@ class Receipt:
         return [self.observer, list(self.source), self.at, self.digest, self.outcome.value]
 
     @classmethod
-    def from_json(cls, value: Any) -> Receipt:  # noqa: ANN401 - JSON is any
+    def from_json(cls, value: Any) -> Receipt:
         """Read what `as_json` wrote.
 
         Raises:
@@ -189,7 +191,7 @@ class Receipt:
                 ("confirms" | "contradicts") as outcome,
             ]:
                 return cls(
-                    observer=observer,
+                    observer=intern(observer),
                     source=Source.from_parts(source),
                     at=at,
                     digest=seen,
@@ -290,7 +292,7 @@ class Record:
         }
 
     @classmethod
-    def from_json(cls, record_id: str, value: Any, status: Status = Status.ACTIVE) -> Record:  # noqa: ANN401 - JSON is any
+    def from_json(cls, record_id: str, value: Any, status: Status = Status.ACTIVE) -> Record:
         """Read what `as_json` wrote.
 
         Raises:
@@ -313,10 +315,12 @@ class Record:
                     id=record_id,
                     kind=_kind(kind),
                     slot=slot,
-                    content=content,
+                    content=_named(
+                        {n: _named(v) if isinstance(v, dict) else v for n, v in content.items()}
+                    ),
                     valid=Interval(since, until),
-                    topic=topic,
-                    issuer=issuer,
+                    topic=intern(topic),
+                    issuer=intern(issuer),
                     scope=Scope.from_json(scope),
                     stamps=tuple(Stamp.from_json(stamp) for stamp in stamps),
                     receipts=tuple(Receipt.from_json(receipt) for receipt in receipts),
@@ -332,3 +336,8 @@ def _kind(name: str) -> Kind:
         return Kind(name)
     except ValueError:
         raise InvalidValue("kind", name, f"pass one of {', '.join(Kind)}") from None
+
+
+def _named(members: dict[str, Any]) -> dict[str, Any]:
+    """The same object with one string for each name that a million records use."""
+    return {intern(name): value for name, value in members.items()}

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from lapse.errors import InvalidValue
@@ -64,7 +66,7 @@ class Stamp:
         return [list(self.source), self.version, self.within]
 
     @classmethod
-    def from_json(cls, value: Any) -> Stamp:  # noqa: ANN401 - JSON is any
+    def from_json(cls, value: Any) -> Stamp:
         """Read what `as_json` wrote.
 
         Raises:
@@ -72,7 +74,10 @@ class Stamp:
         """
         match value:
             case [source, (str() | None) as version, (str() | None) as within]:
-                return cls(Source.from_parts(source), version, within)
+                found = Source.from_parts(source)
+                if found.kind != "row":
+                    return _shared(found, version, within)
+                return cls(found, _interned(version), _interned(within))
             case _:
                 raise InvalidValue("stamp", value, "pass [source, version, within]")
 
@@ -99,11 +104,19 @@ def compare(stamps: Sequence[Stamp], current: Mapping[Source, str | None]) -> Co
     """Compare a whole vector: one MOVED makes it MOVED, else one UNKNOWN makes it UNKNOWN."""
     outcome = Comparison.SAME if stamps else Comparison.UNKNOWN
     for stamp in stamps:
-        match stamp.compare(current):
-            case Comparison.MOVED:
-                return Comparison.MOVED
-            case Comparison.UNKNOWN:
-                outcome = Comparison.UNKNOWN
-            case Comparison.SAME:
-                pass
+        found = stamp.compare(current)
+        if found is Comparison.MOVED:
+            return found
+        if found is Comparison.UNKNOWN:
+            outcome = found
     return outcome
+
+
+@lru_cache(maxsize=4096)
+def _shared(source: Source, version: str | None, within: str | None) -> Stamp:
+    """One object for the version of a table or rule set that a million records saw."""
+    return Stamp(source, version, within)
+
+
+def _interned(version: str | None) -> str | None:
+    return None if version is None else intern(version)

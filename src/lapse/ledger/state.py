@@ -66,23 +66,33 @@ class _Ahead:
 class State:
     """Records, marks and index as the changes so far leave them; single-owner, not thread-safe."""
 
-    __slots__ = ("_by_slot", "_by_topic", "_ended", "_live", "_marks", "head", "index")
+    __slots__ = (
+        "_by_slot",
+        "_by_topic",
+        "_ended",
+        "_live",
+        "_marks",
+        "_unsettled",
+        "head",
+        "index",
+    )
 
     def __init__(self, head: Head) -> None:
         self.head = head
         self.index = Index()
         self._live: dict[str, Record] = {}
-        self._ended: dict[str, Record] = {}
+        self._ended: dict[str, tuple[Record, Status]] = {}
         self._marks: dict[Source, Mark] = {}
-        self._by_slot: dict[tuple[str, str], dict[str, Record]] = {}
-        self._by_topic: dict[tuple[str, str], dict[str, Record]] = {}
+        self._unsettled: set[Source] = set()
+        self._by_slot = _Shelf()
+        self._by_topic = _Shelf()
 
     @classmethod
     def restore(cls, head: Head, records: Iterable[Record], marks: Mapping[Source, Mark]) -> State:
         """The state that a store kept beside its changes."""
         state = cls(head)
         for source, mark in marks.items():
-            state._marks[source] = Mark(mark.reconciled, mark.observed)
+            state._set_mark(source, Mark(mark.reconciled, mark.observed))
         for record in records:
             state._enter(record)
         return state
@@ -100,7 +110,8 @@ class State:
     def records(self) -> Iterator[Record]:
         """Every record, the ended ones and the tombstones too."""
         yield from self._live.values()
-        yield from self._ended.values()
+        for record, status in self._ended.values():
+            yield record.with_status(status)
 
     def record(self, record_id: str) -> Record:
         """One record, whatever its status.
@@ -108,21 +119,27 @@ class State:
         Raises:
             UnknownRecord: there is none of this id.
         """
-        found = self._live.get(record_id) or self._ended.get(record_id)
-        if found is None:
+        found = self._live.get(record_id)
+        if found is not None:
+            return found
+        ended = self._ended.get(record_id)
+        if ended is None:
             msg = f"no record {record_id!r}; list the ids with 'lapse memory list'"
             raise UnknownRecord(msg)
-        return found
+        record, status = ended
+        return record.with_status(status)
 
-    def in_slot(self, issuer: str, slot: str) -> Collection[Record]:
-        """The live records of a slot, oldest first: a live view."""
-        found = self._by_slot.get((issuer, slot))
-        return found.values() if found else ()
+    def in_slot(self, issuer: str, slot: str) -> tuple[Record, ...]:
+        """The live records of a slot, oldest first."""
+        return self._by_slot.at(issuer, slot)
 
-    def on_topic(self, issuer: str, topic: str) -> Collection[Record]:
-        """The live records of a topic, oldest first: a live view."""
-        found = self._by_topic.get((issuer, topic))
-        return found.values() if found else ()
+    def on_topic(self, issuer: str, topic: str) -> tuple[Record, ...]:
+        """The live records of a topic, oldest first."""
+        return self._by_topic.at(issuer, topic)
+
+    def issuers(self) -> Collection[str]:
+        """Whose records are live: a live view."""
+        return self._by_slot.issuers()
 
     def mark(self, source: Source) -> Mark | None:
         """The mark of a table or rule set; None when no record was ever written under it."""
@@ -139,20 +156,14 @@ class State:
         """
         if record.status is not Status.ACTIVE:
             return False
-        marks = self._marks
-        for stamp in record.stamps:
-            source = stamp.source
-            mark = marks.get(source if source.kind != "row" else source.container)
-            if mark is not None and mark.reconciled != mark.observed:
-                return False
-        return True
+        unsettled = self._unsettled
+        if not unsettled:  # nearly always: something has moved and is not reconciled yet
+            return True
+        return all(stamp.source.container not in unsettled for stamp in record.stamps)
 
     def first_usable(self, issuer: str, slot: str) -> Record | None:
         """The newest record of a slot that may be acted on: the validated get."""
-        found = self._by_slot.get((issuer, slot))
-        if found is None:
-            return None
-        for record in reversed(found.values()):
+        for record in reversed(self._by_slot.at(issuer, slot)):
             if self.usable(record):
                 return record
         return None
@@ -183,8 +194,9 @@ class State:
         meanings = self._read(change, _Ahead(self.head, {}, {}))
         if change.source is not None:
             self._move_mark(change.source, change)
+        status = change.kind.leads_to or Status.ACTIVE  # unused where a part has a meaning
         for part, meaning in zip(change.parts, meanings, strict=True):
-            self._apply_part(change.kind, part, meaning)
+            self._apply_part(part, meaning, status)
         self.head = change.head
 
     def _read(self, change: Change, ahead: _Ahead) -> list[_Meaning]:
@@ -204,10 +216,7 @@ class State:
 
     def _read_part(self, kind: ChangeKind, part: Part, ahead: _Ahead) -> _Meaning:
         record_id = part.record
-        before = ahead.statuses.get(record_id)
-        if before is None:
-            known = self._live.get(record_id) or self._ended.get(record_id)
-            before = None if known is None else known.status
+        before = ahead.statuses.get(record_id) or self._status(record_id)
         if kind is ChangeKind.WRITTEN:
             if before is not None:
                 raise IllegalChange(
@@ -226,6 +235,13 @@ class State:
             return record
         return Receipt.from_json(part.value()) if kind is ChangeKind.WITNESSED else None
 
+    def _status(self, record_id: str) -> Status | None:
+        record = self._live.get(record_id)
+        if record is not None:
+            return record.status
+        ended = self._ended.get(record_id)
+        return None if ended is None else ended[1]
+
     def _check_marks(self, record: Record, ahead: _Ahead) -> None:
         for source, version in record.rests_on():
             if source in ahead.versions:
@@ -243,52 +259,54 @@ class State:
     def _move_mark(self, source: Source, change: Change) -> None:
         mark = self._marks.get(source)
         if mark is None:
-            self._marks[source] = Mark(change.version, change.version)
-            return
+            mark = Mark(change.version, change.version)
         mark.observed = change.version
         if change.kind is ChangeKind.ADVANCED:
             mark.reconciled = change.version
+        self._set_mark(source, mark)
 
-    def _apply_part(self, kind: ChangeKind, part: Part, meaning: _Meaning) -> None:
-        status = kind.leads_to or Status.ACTIVE  # what leads nowhere has a meaning
-        if _erases(kind, part):  # rule 6
-            self._leave(part.record)
-            self._ended[part.record] = Record.purged(part.record)
+    def _set_mark(self, source: Source, mark: Mark) -> None:
+        self._marks[source] = mark
+        if mark.settled:
+            self._unsettled.discard(source)
+        else:
+            self._unsettled.add(source)
+
+    def _apply_part(self, part: Part, meaning: _Meaning, status: Status) -> None:
+        record_id = part.record
+        if part.body is None or status is Status.PURGED:  # rule 6
+            self._leave(record_id)
+            self._ended[record_id] = Record.purged(record_id), Status.PURGED
         elif isinstance(meaning, Record):
             self._enter(meaning)
         elif isinstance(meaning, Receipt):
-            self._replace(self._live[part.record].with_receipt(meaning))
+            self._replace(self._live[record_id].with_receipt(meaning))
         elif status in LIVE:
-            self._replace(self._live[part.record].with_status(status))
+            self._replace(self._live[record_id].with_status(status))
         else:
-            self._ended[part.record] = self._leave(part.record).with_status(status)
+            self._ended[record_id] = self._leave(record_id), status
 
     def _enter(self, record: Record) -> None:
         if record.status not in LIVE:
-            self._ended[record.id] = record
+            self._ended[record.id] = record, record.status
             return
         self._live[record.id] = record
-        self._by_slot.setdefault((record.issuer, record.slot), {})[record.id] = record
-        self._by_topic.setdefault((record.issuer, record.topic), {})[record.id] = record
+        self._by_slot.put(record.slot, record)
+        self._by_topic.put(record.topic, record)
         self.index.add(record)
 
     def _replace(self, record: Record) -> None:
         self._live[record.id] = record
-        self._by_slot[record.issuer, record.slot][record.id] = record
-        self._by_topic[record.issuer, record.topic][record.id] = record
+        self._by_slot.put(record.slot, record)
+        self._by_topic.put(record.topic, record)
 
     def _leave(self, record_id: str) -> Record:
         record = self._live.pop(record_id, None)
         if record is None:
-            return self._ended.get(record_id) or Record.purged(record_id)
-        for shelf, key in (
-            (self._by_slot, (record.issuer, record.slot)),
-            (self._by_topic, (record.issuer, record.topic)),
-        ):
-            held = shelf[key]
-            del held[record_id]
-            if not held:
-                del shelf[key]
+            ended = self._ended.get(record_id)  # nowhere yet: written and erased before this fold
+            return Record.purged(record_id) if ended is None else ended[0]
+        self._by_slot.take(record.slot, record)
+        self._by_topic.take(record.topic, record)
         self.index.remove(record)
         return record
 
@@ -303,6 +321,50 @@ class State:
         )
 
     __hash__ = None  # type: ignore[assignment]  # it changes
+
+
+class _Shelf:
+    """Records by issuer and key, oldest first; a key with one record, as most have, needs no list.
+
+    A record that is put again under its key takes its own place.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, Record | dict[str, Record]]] = {}
+
+    def issuers(self) -> Collection[str]:
+        return self._held.keys()
+
+    def at(self, issuer: str, key: str) -> tuple[Record, ...]:
+        held = self._held.get(issuer, _EMPTY).get(key)
+        if held is None:
+            return ()
+        return (held,) if isinstance(held, Record) else tuple(held.values())
+
+    def put(self, key: str, record: Record) -> None:
+        keys = self._held.setdefault(record.issuer, {})
+        held = keys.setdefault(key, record)
+        if isinstance(held, dict):
+            held[record.id] = record
+        elif held.id == record.id:
+            keys[key] = record
+        else:
+            keys[key] = {held.id: held, record.id: record}
+
+    def take(self, key: str, record: Record) -> None:
+        keys = self._held[record.issuer]
+        held = keys[key]
+        if isinstance(held, dict) and len(held) > 1:
+            del held[record.id]
+            return
+        del keys[key]
+        if not keys:
+            del self._held[record.issuer]
+
+
+_EMPTY: dict[str, Record | dict[str, Record]] = {}
 
 
 def _erases(kind: ChangeKind, part: Part) -> bool:
