@@ -21,12 +21,25 @@ from lapse.contract.verdicts import Evict, Moved, Reason
 from lapse.ledger import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from lapse.contract.messages import TableChanges
     from lapse.ledger import Record, State
 
-__all__ = ["A0", "A1", "A2", "A2D", "A2DC", "A2DG", "POLICIES", "ByRow", "ByTable", "EvictionPolicy", "KeepAll", "KeepNone"]
+__all__ = [
+    "A0",
+    "A1",
+    "A2",
+    "A2D",
+    "A2DC",
+    "A2DG",
+    "POLICIES",
+    "ByRow",
+    "ByTable",
+    "EvictionPolicy",
+    "KeepAll",
+    "KeepNone",
+]
 
 
 class EvictionPolicy(Protocol):
@@ -52,7 +65,9 @@ class EvictionPolicy(Protocol):
         """Whether it needs to know which rows changed."""
         ...
 
-    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+    def evictions(
+        self, state: State, moved: Moved, changes: TableChanges | None
+    ) -> tuple[Evict, ...]:
         """The records that go.
 
         Args:
@@ -72,7 +87,9 @@ class KeepNone:
     watches: bool = False
     asks: bool = False
 
-    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+    def evictions(
+        self, state: State, moved: Moved, changes: TableChanges | None
+    ) -> tuple[Evict, ...]:
         """Nothing is there to go."""
         del state, moved, changes
         return ()
@@ -87,7 +104,9 @@ class KeepAll:
     watches: bool = False
     asks: bool = False
 
-    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+    def evictions(
+        self, state: State, moved: Moved, changes: TableChanges | None
+    ) -> tuple[Evict, ...]:
         """Nothing goes, whatever moved."""
         del state, moved, changes
         return ()
@@ -102,7 +121,9 @@ class ByTable:
     watches: bool = True
     asks: bool = False
 
-    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+    def evictions(
+        self, state: State, moved: Moved, changes: TableChanges | None
+    ) -> tuple[Evict, ...]:
         """Every record under the table."""
         del changes
         if moved.source.kind == "rules":
@@ -121,19 +142,25 @@ class ByRow:
     watches: bool = True
     asks: bool = True
 
-    def evictions(self, state: State, moved: Moved, changes: TableChanges | None) -> tuple[Evict, ...]:
+    def evictions(
+        self, state: State, moved: Moved, changes: TableChanges | None
+    ) -> tuple[Evict, ...]:
         """The records whose row changed, and by configuration those that follow from them."""
         if moved.source.kind == "rules":
             return ()
-        gone = {evict.record.id: evict for evict in self._direct(state, moved, changes)}
+        gone: dict[str, Evict] = {}
+        for evict in self._direct(state, moved, changes):
+            gone.setdefault(evict.record.id, evict)
         if self.consumers:
             _add_consumers(state, gone)
         return tuple(gone.values())
 
     def _direct(self, state: State, moved: Moved, changes: TableChanges | None) -> Iterator[Evict]:
+        if changes is not None and changes.version is None:
+            yield from _everything(state, moved, Reason.TABLE_GONE)
+            return
         if changes is None or not changes.complete:
-            gone = changes is not None and changes.version is None
-            yield from _everything(state, moved, Reason.TABLE_GONE if gone else Reason.LOG_TOO_SHORT)
+            yield from _everything(state, moved, Reason.LOG_TOO_SHORT)
             return
         issuer, table = moved.source.issuer, moved.source.name
         for key, version in changes.rows.items():
@@ -146,26 +173,24 @@ class ByRow:
 
 
 def _everything(state: State, moved: Moved, reason: Reason) -> Iterator[Evict]:
-    for record in _records_on(state, moved.source):
+    for record in _records(state, state.index.on(moved.source)):
         yield Evict(record, reason, moved.source, moved.was, moved.now)
 
 
 def _on_row(state: State, row: Source, version: str | None) -> Iterator[Evict]:
-    for record in _records_on(state, row):
+    for record in _records(state, state.index.on(row)):
         was = _stamped(record, row)
         if was != version:
             yield Evict(record, Reason.ROW_MOVED, row, was, version)
 
 
 def _without_row(state: State, moved: Moved) -> Iterator[Evict]:
-    # A record stamped with the table alone is entered under the table, not under any row of it.
-    for record in _records_on(state, moved.source):
-        if any(stamp.source == moved.source for stamp in record.stamps):
-            yield Evict(record, Reason.ROW_UNKNOWN, moved.source, moved.was, moved.now)
+    for record in _records(state, state.index.directly_on(moved.source)):
+        yield Evict(record, Reason.ROW_UNKNOWN, moved.source, moved.was, moved.now)
 
 
 def _downstream(state: State, row: Source) -> Iterator[Evict]:
-    for record in _records_on(state, row):
+    for record in _records(state, state.index.on(row)):
         yield Evict(record, Reason.DOWNSTREAM, row, _stamped(record, row), None)
 
 
@@ -173,18 +198,22 @@ def _add_consumers(state: State, gone: dict[str, Evict]) -> None:
     frontier = list(gone)
     while frontier:
         source = Source.record(frontier.pop())
-        for record in _records_on(state, source):
+        for record in _records(state, state.index.on(source)):
             if record.id not in gone:
-                gone[record.id] = Evict(record, Reason.DEPENDENCY_EVICTED, source, _stamped(record, source), None)
+                was = _stamped(record, source)
+                gone[record.id] = Evict(record, Reason.DEPENDENCY_EVICTED, source, was, None)
                 frontier.append(record.id)
 
 
-def _records_on(state: State, source: Source) -> Iterator[Record]:
-    return map(state.record, sorted(state.index.on(source)))
+def _records(state: State, ids: Collection[str]) -> Iterator[Record]:
+    return map(state.record, sorted(ids))  # two clients write the same ledger
 
 
 def _stamped(record: Record, source: Source) -> str | None:
-    return next((stamp.version for stamp in record.stamps if stamp.source == source), None)
+    for stamp in record.stamps:
+        if stamp.source == source:
+            return stamp.version
+    return None
 
 
 A0: Final = KeepNone()

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from lapse.contract.messages import CacheHint
 from lapse.contract.verdicts import Reason
 from lapse.errors import InvalidValue
-from lapse.ledger import Interval, Kind, Outcome, Receipt, Record, Source, Stamp, canonical, digest, vector
+from lapse.ledger import (
+    Interval,
+    Kind,
+    Outcome,
+    Receipt,
+    Record,
+    Source,
+    Stamp,
+    canonical,
+    digest,
+    vector,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from lapse.contract.messages import Envelope, Suggestion
     from lapse.ledger import Instant, JsonObject
@@ -71,7 +83,7 @@ class Fix:
     def holds_for(self, request: JsonObject) -> bool:
         """Whether the fix was given for requests like this one."""
         if self.when is None:
-            return self.record.content["request"] == fingerprint_of(request)
+            return fingerprint_of(request) == self.record.content["request"]
         return all(_alike(_member(request, path), value) for path, value in self.when.items())
 
 
@@ -88,22 +100,17 @@ def learned(
     """
     if suggestion.cache_hint is not CacheHint.CACHEABLE:
         return Reason.NOT_CACHEABLE
-    stamps: tuple[Stamp, ...] = ()
-    if watched:
-        found = _stamps(suggestion, lesson)
-        if isinstance(found, Reason):
-            return found
-        stamps = found
-    when = None if suggestion.when is None else dict(suggestion.when)
-    asked = None if when is not None or lesson.request is None else fingerprint_of(lesson.request)
-    if when is None and asked is None:
-        return Reason.NO_DEPENDENCY
+    stamps = _stamps(suggestion, lesson) if watched else ()
+    if isinstance(stamps, Reason):
+        return stamps
+    if suggestion.when is None and lesson.request is None:
+        return Reason.NO_SITUATION
     try:
+        content = _content(suggestion, lesson)
+        situation = digest(canonical([content["type"], content["when"], content["request"]]))[:24]
         receipt = _seen(suggestion, lesson)
-        situation = digest(canonical([suggestion.type, when, asked]))[:24]
     except InvalidValue:
         return Reason.NOT_JSON
-    content = {"type": suggestion.type, "parameters": dict(suggestion.parameters), "when": when, "request": asked}
     return Record(
         id=record_id,
         kind=Kind.FIX,
@@ -119,24 +126,28 @@ def learned(
 
 def same_fix(one: Record, other: Record) -> bool:
     """Whether two records of a slot say the same thing on the same ground."""
-    return one.content == other.content and [(s.source, s.version) for s in one.stamps if s.source.kind == "row"] == [
-        (s.source, s.version) for s in other.stamps if s.source.kind == "row"
-    ]
+    return _ground(one) == _ground(other) and _alike(dict(one.content), dict(other.content))
 
 
-def fingerprint_of(request: JsonObject) -> str:
+def _ground(record: Record) -> list[tuple[Source, str | None]]:
+    # A table's version is left to its mark, which moves on under a record that stays good.
+    return [(s.source, s.version if s.source.kind == "row" else None) for s in record.stamps]
+
+
+def fingerprint_of(request: JsonObject) -> str | None:
     """What tells one exact request from another: SHA-256 of its RFC 8785 bytes, in hex.
 
-    A request that has no canonical form equals no other, so nothing is remembered for it by mistake.
+    None for a request that has no canonical form: it equals no other, and nothing is remembered
+    for it.
     """
     try:
         return digest(canonical(dict(request)))
     except InvalidValue:
-        return digest(repr(request).encode(errors="backslashreplace"))
+        return None
 
 
 def amend(request: JsonObject, parameters: JsonObject) -> dict[str, Any]:
-    """The request with the parameters merged in: objects member by member, everything else replaced."""
+    """The request with the parameters merged in: objects by member, everything else replaced."""
     return _merged(request, parameters, _DEEPEST)
 
 
@@ -145,9 +156,10 @@ def _merged(request: JsonObject, parameters: JsonObject, levels: int) -> dict[st
     for name, value in parameters.items():
         before = merged.get(name)
         if levels and isinstance(before, dict) and isinstance(value, dict):
-            merged[name] = _merged(before, value, levels - 1)  # pyright: ignore[reportUnknownArgumentType]
+            inside = cast("JsonObject", before), cast("JsonObject", value)
+            merged[name] = _merged(*inside, levels - 1)
         else:
-            merged[name] = value
+            merged[name] = deepcopy(value)  # whoever edits the request does not edit the memory
     return merged
 
 
@@ -171,6 +183,16 @@ def _alike(one: object, other: object) -> bool:
         return False
 
 
+def _content(suggestion: Suggestion, lesson: Lesson) -> dict[str, Any]:
+    request = lesson.request if suggestion.when is None else None
+    return {
+        "type": suggestion.type,
+        "parameters": dict(suggestion.parameters),
+        "when": None if suggestion.when is None else dict(suggestion.when),
+        "request": None if request is None else digest(canonical(dict(request))),
+    }
+
+
 def _stamps(suggestion: Suggestion, lesson: Lesson) -> tuple[Stamp, ...] | Reason:
     versions = _versions(suggestion, lesson.envelope)
     if not versions:
@@ -179,7 +201,8 @@ def _stamps(suggestion: Suggestion, lesson: Lesson) -> tuple[Stamp, ...] | Reaso
         return Reason.UNKNOWN_VERSION
     issuer = lesson.issuer
     stamps = [
-        Stamp(Source.row(issuer, row.table, row.key), row.version, versions[row.table]) for row in suggestion.rows
+        Stamp(Source.row(issuer, row.table, row.key), row.version, versions[row.table])
+        for row in suggestion.rows
     ]
     covered = {row.table for row in suggestion.rows}
     stamps += [Stamp(Source.table(issuer, t), v) for t, v in versions.items() if t not in covered]

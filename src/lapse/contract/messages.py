@@ -101,7 +101,8 @@ class TableChanges:
         version: the table's version now; None when the table is gone.
         complete: whether the change log reaches back to `since`. When it does not, `rows` says
             nothing, and the client falls back to the whole table.
-        rows: each key that was added, changed or removed since, with its version now; None: removed.
+        rows: each key that was added, changed or removed since, with its version now; None when it
+            was removed.
         downstream: the rows of other tables that followed from those, by the graph as it stood
             before each reload.
     """

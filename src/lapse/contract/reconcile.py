@@ -17,10 +17,21 @@ unloaded only by a response that carries the whole map.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
 
 from lapse.contract.fixes import learned, same_fix
-from lapse.contract.verdicts import Evict, Keep, Moved, Reason, Reject, Restamp, Supersede, Suspend, Write
+from lapse.contract.verdicts import (
+    Evict,
+    Keep,
+    Moved,
+    Reason,
+    Reject,
+    Restamp,
+    Supersede,
+    Suspend,
+    Write,
+)
 from lapse.ledger import ChangeKind, Draft, Part, Source, writing
 
 if TYPE_CHECKING:
@@ -28,18 +39,28 @@ if TYPE_CHECKING:
 
     from lapse.contract.eviction import EvictionPolicy
     from lapse.contract.fixes import Lesson
-    from lapse.contract.messages import Envelope, Suggestion, TableChanges
-    from lapse.ledger import Instant, Record, Stamp, State
+    from lapse.contract.messages import Envelope, TableChanges
+    from lapse.ledger import Instant, Record, State
 
-__all__ = ["Answers", "Learnt", "Settlement", "drafts", "learn", "moved", "needs_changes", "settle", "unvouched"]
+__all__ = [
+    "Answers",
+    "Learnt",
+    "Settlement",
+    "drafts",
+    "learn",
+    "moved",
+    "needs_changes",
+    "settle",
+    "unvouched",
+]
 
 ACTOR = "contract"
 """Who decided, in the ledger."""
 
-Settlement = Evict | Restamp | Suspend
-Learnt = Write | Supersede | Keep | Reject
+Settlement: TypeAlias = Evict | Restamp | Suspend
+Learnt: TypeAlias = Write | Supersede | Keep | Reject
 
-Answers = "Mapping[tuple[Source, str | None], TableChanges]"
+Answers: TypeAlias = "Mapping[tuple[Source, str | None], TableChanges]"
 """What the service said changed, by the table and the version since which it was asked."""
 
 
@@ -86,6 +107,7 @@ def settle(
     """
     verdicts: list[Settlement] = []
     gone: set[str] = set()
+    lost: Counter[Source] = Counter()
     asked = {move.source for move in needs_changes(policy, moves)}
     for move in moves:
         mark = state.mark(move.source)
@@ -93,21 +115,41 @@ def settle(
         if mark is None or not held or mark.reconciled != move.was:
             continue  # somebody else has settled it since
         answer = answers.get((move.source, move.was))
+        now = move.now
         if move.source in asked:
             if answer is None:
-                verdicts.append(Suspend(move, len(held)))
+                # What was seen and not explained stays so, whatever an older response says since.
+                if now not in (mark.observed, mark.reconciled):
+                    verdicts.append(Suspend(move, len(held)))
                 continue
-            move = Moved(move.source, move.was, answer.version)  # noqa: PLW2901 - the answer is the later word
-        evictions = [e for e in policy.evictions(state, move, answer) if e.record.id not in gone]
-        gone.update(e.record.id for e in evictions)
+            now = answer.version  # the later word
+        known = Moved(move.source, move.was, now)
+        found = policy.evictions(state, known, answer)
+        evictions = [e for e in found if e.record.id not in gone] if gone else list(found)
+        if not evictions and mark.settled and now == mark.reconciled:
+            continue  # the response was an old one, and nothing has moved
+        left = len(held) - lost[move.source] - sum(_is_under(e, move.source) for e in evictions)
+        if len(moves) > 1:
+            gone.update(evict.record.id for evict in evictions)
+            for evict in evictions:
+                lost.update({stamp.source.container for stamp in evict.record.stamps})
         verdicts += evictions
         reason = Reason.RULES_NOT_WATCHED if move.source.kind == "rules" else Reason.ROW_UNCHANGED
-        verdicts.append(Restamp(move, sum(record not in gone for record in held), reason))
+        verdicts.append(Restamp(known, left, reason))
     return tuple(verdicts)
 
 
-def unvouched(state: State, policy: EvictionPolicy, lesson: Lesson, answers: Answers) -> tuple[Moved, ...]:
-    """The tables under the response's suggestions of which it is not known that their version is current.
+def _is_under(evict: Evict, source: Source) -> bool:
+    cause = evict.cause
+    if cause.name == source.name and cause.issuer == source.issuer:  # nearly always
+        return True
+    return any(stamp.source.container == source for stamp in evict.record.stamps)
+
+
+def unvouched(
+    state: State, policy: EvictionPolicy, lesson: Lesson, answers: Answers
+) -> tuple[Moved, ...]:
+    """The tables under the response's suggestions whose version is not known to be current.
 
     Call it on the state after `settle` was applied. A table that carries records is known: every
     response moves its mark. For another, this response is the only word there is, and it may be an
@@ -132,36 +174,61 @@ def learn(
     *,
     new_id: Callable[[], str],
 ) -> tuple[Learnt, ...]:
-    """The verdicts about the response's suggestions; call it on the state after `settle` was applied."""
+    """The verdicts about the response's suggestions, on the state after `settle` was applied."""
     verdicts: list[Learnt] = []
+    placed: dict[str, list[Record]] = {}
+    read_at: dict[Source, str | None] = {}
     for suggestion in lesson.envelope.suggestions:
         if not policy.remembers:
             verdicts.append(Reject(suggestion, Reason.NO_MEMORY))
             continue
         record = learned(suggestion, lesson, record_id=new_id(), watched=policy.watches)
-        if not isinstance(record, Reason) and policy.asks:
-            record = _current(state, record, answers)
+        if not isinstance(record, Reason) and policy.watches:
+            record = _admitted(state, policy, record, answers, read_at)
         if isinstance(record, Reason):
             verdicts.append(Reject(suggestion, record))
-        elif not policy.watches:
-            verdicts.append(Write(record))
+        elif policy.watches:
+            verdicts.append(_place(state, record, placed.setdefault(record.slot, [])))
         else:
-            verdicts += _place(state, suggestion, record)
+            verdicts.append(Write(record))
+    kept = {verdict.record.id for verdict in verdicts if isinstance(verdict, Keep)}
+    for slot, written in placed.items():
+        standing = state.in_slot(lesson.issuer, slot) if written else ()
+        verdicts += [Supersede(r, written[-1].id) for r in standing if r.id not in kept]
     return tuple(verdicts)
 
 
-def _place(state: State, suggestion: Suggestion, record: Record) -> Iterator[Learnt]:
-    if any(_is_late(state, stamp) for stamp in record.stamps):
-        yield Reject(suggestion, Reason.LATE)
-        return
-    standing = tuple(state.in_slot(record.issuer, record.slot))
-    for held in standing:
+def _admitted(
+    state: State,
+    policy: EvictionPolicy,
+    record: Record,
+    answers: Answers,
+    read_at: dict[Source, str | None],
+) -> Record | Reason:
+    """The record as it may be written now, or why it may not be."""
+    current = _current(state, record, answers) if policy.asks else record
+    if isinstance(current, Reason):
+        return current
+    if any(_is_late(state, source, version) for source, version in current.rests_on()):
+        return Reason.LATE
+    for source, version in current.rests_on():
+        if read_at.setdefault(source, version) != version:
+            return Reason.UNKNOWN_VERSION  # the service contradicts itself
+    return current
+
+
+def _place(state: State, record: Record, written: list[Record]) -> Write | Keep:
+    """Write a record, unless its slot holds the same already; `written` is what this response adds.
+
+    A response may offer several fixes for one situation: they stand side by side, and what it does
+    not repeat gives way to them.
+    """
+    standing = state.in_slot(record.issuer, record.slot)
+    for held in (*standing, *written):
         if same_fix(held, record):
-            yield Keep(held, record.receipts[0])
-            return
-    yield Write(record, Reason.NEWER_ANSWER if standing else Reason.LEARNED)
-    for held in standing:
-        yield Supersede(held, record.id)
+            return Keep(held, record.receipts[0])
+    written.append(record)
+    return Write(record, Reason.NEWER_ANSWER if standing else Reason.LEARNED)
 
 
 def _current(state: State, record: Record, answers: Answers) -> Record | Reason:
@@ -182,11 +249,13 @@ def _vouched(state: State, source: Source, version: str | None, answers: Answers
     mark = state.mark(source)
     if mark is not None and mark.settled and mark.reconciled == version and state.index.on(source):
         return True
-    return any(about == source and answer.version == version for (about, _), answer in answers.items())
+    return any(
+        about == source and answer.version == version for (about, _), answer in answers.items()
+    )
 
 
 def _untouched(record: Record, source: Source, answer: TableChanges) -> bool:
-    """Whether the rows a record rests on in a table are among those that changed, at other versions."""
+    """Whether the rows that a record rests on in a table are as it saw them."""
     rows = [s for s in record.stamps if s.source.kind == "row" and s.source.container == source]
     if not rows:
         return not answer.rows
@@ -197,11 +266,11 @@ def _tables_under(record: Record) -> Iterator[tuple[Source, str | None]]:
     return ((source, version) for source, version in record.rests_on() if source.kind == "table")
 
 
-def _is_late(state: State, stamp: Stamp) -> bool:
-    source = stamp.source.container
-    version = stamp.within if stamp.source.kind == "row" else stamp.version
+def _is_late(state: State, source: Source, version: str | None) -> bool:
     mark = state.mark(source)
-    return mark is not None and bool(state.index.on(source)) and (version != mark.reconciled or not mark.settled)
+    if mark is None or not state.index.on(source):
+        return False
+    return version != mark.reconciled or not mark.settled
 
 
 def drafts(
@@ -239,21 +308,27 @@ def _draft(
     match verdict:
         case Supersede(record, by, reason):
             part = Part.of(record.id, {"by": by}, salt=new_id())
-            yield Draft(kind=ChangeKind.SUPERSEDED, at=at, reason=reason.value, actor=ACTOR, parts=(part,))
+            yield Draft(
+                kind=ChangeKind.SUPERSEDED, at=at, reason=reason.value, actor=ACTOR, parts=(part,)
+            )
         case Keep(record, receipt, reason):
             part = Part.of(record.id, receipt.as_json(), salt=new_id())
-            yield Draft(kind=ChangeKind.WITNESSED, at=at, reason=reason.value, actor=ACTOR, parts=(part,))
+            yield Draft(
+                kind=ChangeKind.WITNESSED, at=at, reason=reason.value, actor=ACTOR, parts=(part,)
+            )
         case Write(record, reason):
-            yield from writing(state, record, at=at, reason=reason.value, actor=ACTOR, salt=new_id())
+            yield from writing(
+                state, record, at=at, reason=reason.value, actor=ACTOR, salt=new_id()
+            )
         case Restamp(move, _, reason):
             yield _of_source(ChangeKind.ADVANCED, move, reason, at)
         case Suspend(move, _, reason):
-            mark = state.mark(move.source)
-            if mark is None or mark.observed != move.now:
-                yield _of_source(ChangeKind.OBSERVED, move, reason, at)
+            yield _of_source(ChangeKind.OBSERVED, move, reason, at)
         case Reject():
             return
 
 
 def _of_source(kind: ChangeKind, move: Moved, reason: Reason, at: Instant) -> Draft:
-    return Draft(kind=kind, at=at, reason=reason.value, actor=ACTOR, source=move.source, version=move.now)
+    return Draft(
+        kind=kind, at=at, reason=reason.value, actor=ACTOR, source=move.source, version=move.now
+    )

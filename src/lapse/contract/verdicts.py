@@ -53,19 +53,23 @@ class Reason(StrEnum):
     """Nothing says what the fix rests on, so nothing could ever evict it."""
     UNKNOWN_VERSION = "unknown_version"
     """A table that the fix rests on has no version in the response."""
+    NO_SITUATION = "no_situation"
+    """Neither the service nor the request says for which requests the fix holds."""
     NOT_JSON = "not_json"
-    """Its values have no canonical form (an integer beyond 2^53, say), so they could not be compared."""
+    """Its values have no canonical form (an integer beyond 2^53, say), so nothing could compare
+    them."""
     LATE = "late"
     """The response is older than what the memory was reconciled with."""
     UNCONFIRMED = "unconfirmed"
-    """It would be the first fix under a table, and the service could not be asked whether it is current."""
+    """It would be the first fix under a table, and the service could not be asked whether it is
+    current."""
     NO_MEMORY = "no_memory"
     """The policy keeps nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A table or rule set that is reported at another version than its records were reconciled with.
+    """A table or rule set is reported at another version than its records were reconciled with.
 
     Attributes:
         source: the table or rule set.
