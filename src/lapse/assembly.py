@@ -53,12 +53,16 @@ def open(  # noqa: A001 - lapse.open(...) is how it is called
 
     time = SystemClock() if clock is None else clock
     names = RandomIds() if ids is None else ids
-    store = open_store(url, ids=names)
-    if anchor is not None:
-        from lapse.storage.anchor import TrustedStore  # noqa: PLC0415
+    store = opened = open_store(url, ids=names)
+    try:
+        if anchor is not None:
+            from lapse.storage.anchor import TrustedStore  # noqa: PLC0415
 
-        store = TrustedStore(store, anchor, clock=time)
-    return Memory(store, clock=time, ids=names, policy=policy, observers=observers)
+            store = TrustedStore(opened, anchor, clock=time)
+        return Memory(store, clock=time, ids=names, policy=policy, observers=observers)
+    except BaseException:
+        opened.close()  # a ledger that is not trusted is not left open either
+        raise
 
 
 def open_store(url: str | Path, *, ids: Ids) -> Store:
@@ -69,18 +73,27 @@ def open_store(url: str | Path, *, ids: Ids) -> Store:
         from lapse.storage import InMemoryStore  # noqa: PLC0415
 
         return InMemoryStore(ids=ids)
-    parts = urlsplit(url)
+    if "://" not in url:
+        if not url:
+            raise InvalidValue("url", url, _REMEDY)
+        return _sqlite(Path(url), ids)
+    try:
+        parts = urlsplit(url)
+    except ValueError as failure:
+        raise InvalidValue("url", url, f"{_REMEDY} ({failure})") from None
     if parts.scheme in ("postgresql", "postgres"):
         from lapse.storage.postgres import PostgresStore  # noqa: PLC0415
 
         return PostgresStore(url, ids=ids)
-    if parts.scheme == "sqlite":
-        if parts.netloc or not parts.path.strip("/"):
-            raise InvalidValue("url", url, "write three slashes before a relative path, four before an absolute one")
-        return _sqlite(Path(unquote(parts.path[1:])), ids)
-    if "://" in url or not url:
+    if parts.scheme != "sqlite":
         raise InvalidValue("url", url, _REMEDY)
-    return _sqlite(Path(url), ids)
+    if parts.netloc or not parts.path.strip("/"):
+        remedy = "write three slashes before a relative path, four before an absolute one"
+        raise InvalidValue("url", url, remedy)
+    if parts.query or parts.fragment:
+        remedy = "write ? as %3F and # as %23 in a path; there are no options"
+        raise InvalidValue("url", url, remedy)
+    return _sqlite(Path(unquote(parts.path[1:])), ids)
 
 
 def _sqlite(path: Path, ids: Ids) -> Store:

@@ -66,7 +66,7 @@ def test_list_shows_what_lives_and_all_shows_what_ended(ledger: Ledger) -> None:
 
 def test_why_tells_the_whole_story_with_reasons(ledger: Ledger) -> None:
     evicted = ledger.json("memory", "why", ledger.evicted)
-    assert [c["reason"] for c in evicted["story"]] == ["learned", "row_moved"]
+    assert [c["reason"] for c in evicted["story"]] == ["learned", "awaiting_diff", "row_moved"]
     kept = ledger.json("memory", "why", ledger.kept)
     assert [c["reason"] for c in kept["story"]] == ["learned", "row_unchanged"]
     assert "row_moved" in ledger.run("memory", "why", ledger.evicted).stdout

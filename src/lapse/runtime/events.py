@@ -17,13 +17,14 @@ class Event:
 
     Attributes:
         what: ``stored``, ``confirmed``, ``superseded``, ``evicted``, ``restamped``, ``suspended``,
-            ``refused``, ``purged`` or ``failed``.
+            ``rules_moved``, ``refused``, ``purged`` or ``failed``.
         reason: the reason code.
         at: when, by the memory's clock.
         issuer: whose contract it was about; empty for a purge.
         record: the record concerned; None for events about a source or a suggestion.
         source: the source concerned; None for the others.
         count: how many records were concerned.
+        where: the place in the message, for what was refused; empty otherwise.
     """
 
     what: str
@@ -33,6 +34,7 @@ class Event:
     record: str | None = None
     source: Source | None = None
     count: int = 1
+    where: str = ""
 
 
 class Observer(Protocol):

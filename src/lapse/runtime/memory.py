@@ -1,33 +1,25 @@
 """The client's memory of fixes: takes responses in, gives valid fixes out.
 
-It refuses to serve what is not known to hold: a fix whose table moved is held back until the service
-says what changed, and no time passing makes it good again. It never decides whether a fix applies to
-the task; it says which ones are true.
+It refuses to serve what is not known to hold: a fix whose table moved is held back until the
+service says what changed, and no time passing makes it good again. It never decides whether a fix
+applies to the task; it says which ones are true.
 
 A response is taken in by `receive`, a generator that asks its questions (which table changed how?)
 of whoever does the I/O::
 
     steps = memory.receive(lesson)
-    question = next(steps)            # a Moved, or StopIteration when there is nothing to ask
+    question = next(steps)            # a Moved, or StopIteration: nothing to ask
     steps.send(answer)                # TableChanges, or None when the service cannot be reached
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Self
 
 from lapse.contract import (
     A2DC,
     Consumption,
-    Evict,
     Fix,
-    Keep,
-    Reject,
-    Restamp,
-    Supersede,
-    Suspend,
-    Write,
     drafts,
     learn,
     moved,
@@ -37,17 +29,28 @@ from lapse.contract import (
     word,
 )
 from lapse.errors import InvalidValue
-from lapse.ledger import EVERYWHERE, ChangeKind, Draft, Part, Scope, Status, story
+from lapse.ledger import EVERYWHERE, ChangeKind, Draft, Kind, Part, Scope, Status, story
 from lapse.runtime.events import Event
 from lapse.runtime.session import Session
+from lapse.runtime.telling import Telling, event_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 
-    from lapse.contract import Answers, EvictionPolicy, Learnt, Lesson, Moved, Settlement, TableChanges
-    from lapse.ledger import Chapter, Clock, Ids, JsonObject, Record, Source, State, Store
+    from lapse.contract import (
+        Answers,
+        EvictionPolicy,
+        Learnt,
+        Lesson,
+        Moved,
+        Settlement,
+        TableChanges,
+    )
+    from lapse.ledger import Chapter, Clock, Head, Ids, JsonObject, Record, Source, State, Store
     from lapse.runtime.events import Observer
+
+    Asked = dict[tuple[Source, str | None], TableChanges | None]
+    """What was asked in one exchange, with the answers; None where none came."""
 
 __all__ = ["Memory"]
 
@@ -79,84 +82,109 @@ class Memory:
         self._session = Session(store)
         self._clock = clock
         self._ids = ids
-        self._observers = list(observers)
-        self._counts: Counter[str] = Counter()
-        self._seen: dict[str, tuple[Mapping[str, str] | None, str | None]] = {}
+        self._telling = Telling(observers)
+        self._seen: dict[str, tuple[Head, Mapping[str, str] | None, str | None]] = {}
+        self._doubted: set[str] = set()
 
     # -- taking in ---------------------------------------------------------------------------
 
-    def unchanged(self, issuer: str, table_versions: Mapping[str, str] | None, rules_version: str | None) -> bool:
+    def unchanged(
+        self, issuer: str, table_versions: Mapping[str, str] | None, rules_version: str | None
+    ) -> bool:
         """Whether a response without suggestions says what the last one of this issuer said.
 
-        The fast path: one comparison, no store is read. False settles nothing; call `receive` then.
+        The fast path: one comparison, no store is read. It counts for the state that the last one
+        was compared with: what was written since, here or by others, may be stamped otherwise.
+        False settles nothing; call `receive` then.
         """
         seen = self._seen.get(issuer)
-        return seen is not None and seen[1] == rules_version and seen[0] == table_versions
+        return (
+            seen is not None
+            and seen[0] is self._session.state.head
+            and seen[2] == rules_version
+            and seen[1] == table_versions
+        )
 
     def receive(self, lesson: Lesson) -> Generator[Moved, TableChanges | None, None]:
         """Take a response in: reconcile what is remembered, then remember what it suggests.
+
+        What moved is held back, durably, before the first question is asked: nobody is served it
+        while the service thinks, nor when the exchange is broken off.
 
         Yields:
             What moved and how is not known; send the service's answer, or None if there is none.
 
         Raises:
-            StoreError: what could not be written was not done; the memory serves nothing it should not.
+            StoreError: what could not be written was not done. If that was the news that something
+                moved, no fix of this issuer is served until a later response could be reconciled.
         """
-        answers: dict[tuple[Source, str | None], TableChanges] = {}
-        asked: set[tuple[Source, str | None]] = set()
-        for attempt in range(_MOST_ROUNDS):
-            questions = [q for q in self._questions(lesson) if (q.source, q.was) not in asked]
-            if attempt and not questions:
+        asked: Asked = {}
+        self._settle(lesson, asked)
+        for _ in range(_MOST_ROUNDS):
+            before = len(asked)
+            yield from _ask(self._questions(lesson), asked)
+            if len(asked) == before:
                 break
-            yield from _ask(questions, answers, asked)
-            self._settle(lesson, answers)
+            self._settle(lesson, asked)
         if lesson.envelope.suggestions:
-            unsure = [q for q in self._unvouched(lesson, answers) if (q.source, q.was) not in asked]
-            yield from _ask(unsure, answers, asked)
-            self._learn(lesson, answers)
+            yield from _ask(self._unvouched(lesson, asked), asked)
+            self._learn(lesson, asked)
         self._remember_seen(lesson)
 
     def _questions(self, lesson: Lesson) -> Sequence[Moved]:
-        if not self.policy.watches:
+        if not self.policy.asks:
             return ()
         with self._session.lock:
             state = self._session.catch_up()
             return needs_changes(self.policy, moved(state, lesson.issuer, lesson.envelope))
 
-    def _unvouched(self, lesson: Lesson, answers: Answers) -> Sequence[Moved]:
+    def _unvouched(self, lesson: Lesson, asked: Asked) -> Sequence[Moved]:
         with self._session.lock:
-            return unvouched(self._session.catch_up(), self.policy, lesson, answers)
+            return unvouched(self._session.catch_up(), self.policy, lesson, _answers(asked))
 
-    def _settle(self, lesson: Lesson, answers: Answers) -> None:
+    def _settle(self, lesson: Lesson, asked: Asked) -> None:
         if not self.policy.watches:
             return
 
         def decide(state: State) -> tuple[Sequence[Settlement], Sequence[Draft]]:
             moves = moved(state, lesson.issuer, lesson.envelope)
-            verdicts = settle(state, self.policy, moves, answers)
+            verdicts = settle(state, self.policy, moves, _answers(asked))
             return verdicts, drafts(verdicts, state, lesson, new_id=self._ids.new)
 
-        self._tell(self._session.write(decide), lesson)
+        try:
+            verdicts = self._session.write(decide)
+        except Exception:
+            # It may have said that fixes held here have lapsed, and that could not be written down.
+            self._doubted.add(lesson.issuer)
+            self._seen.pop(lesson.issuer, None)
+            raise
+        if lesson.envelope.table_versions is not None:
+            self._doubted.discard(lesson.issuer)
+        self._telling.tell(*(event_of(verdict, lesson) for verdict in verdicts))
 
-    def _learn(self, lesson: Lesson, answers: Answers) -> None:
+    def _learn(self, lesson: Lesson, asked: Asked) -> None:
         def decide(state: State) -> tuple[Sequence[Learnt], Sequence[Draft]]:
-            verdicts = learn(state, self.policy, lesson, answers, new_id=self._ids.new)
+            verdicts = learn(state, self.policy, lesson, _answers(asked), new_id=self._ids.new)
             return verdicts, drafts(verdicts, state, lesson, new_id=self._ids.new)
 
-        self._tell(self._session.write(decide), lesson)
+        verdicts = self._session.write(decide)
+        self._telling.tell(*(event_of(verdict, lesson) for verdict in verdicts))
 
     def _remember_seen(self, lesson: Lesson) -> None:
         envelope = lesson.envelope
         with self._session.lock:
-            settled = not moved(self._session.state, lesson.issuer, envelope)
-            if settled or not self.policy.watches:
-                self._seen[lesson.issuer] = (envelope.table_versions, envelope.rules_version)
-            else:
+            state = self._session.state
+            if self.policy.watches and moved(state, lesson.issuer, envelope):
                 self._seen.pop(lesson.issuer, None)
+            else:
+                said = state.head, envelope.table_versions, envelope.rules_version
+                self._seen[lesson.issuer] = said
 
     # -- giving out --------------------------------------------------------------------------
 
-    def fixes(self, operation: str, request: JsonObject | None = None, *, issuer: str | None = None) -> tuple[Fix, ...]:
+    def fixes(
+        self, operation: str, request: JsonObject | None = None, *, issuer: str | None = None
+    ) -> tuple[Fix, ...]:
         """The fixes that hold now for an operation, oldest first.
 
         Args:
@@ -183,26 +211,36 @@ class Memory:
         issuer: str | None = None,
         level: Consumption = Consumption.AMENDED,
     ) -> str:
-        """The fixes that hold, worded for a planner at consumption Level 2 or 3; empty if there are none."""
-        return word(self.fixes(operation, request, issuer=issuer), request=request, level=level)
+        """The fixes that hold, worded for a planner at Level 2 or 3; empty if there are none.
+
+        Raises:
+            InvalidValue: as `fixes`, or the request is not JSON.
+            StoreError: the store could not be read.
+        """
+        fixes = self.fixes(operation, request, issuer=issuer)
+        return word(fixes, request=request, level=level)
 
     def get(self, issuer: str, slot: str) -> Record | None:
         """The newest record of a slot that may be acted on, as this process knows it.
 
-        In-process: what other processes wrote since the last response, `fixes` or write is not read.
+        In-process: what others wrote since the last response, `fixes` or write is not read.
         """
         with self._session.lock:
+            if issuer in self._doubted:
+                return None
             return self._session.state.first_usable(issuer, slot)
 
     def _may_serve(self, state: State, record: Record) -> bool:
+        if record.kind is not Kind.FIX or record.issuer in self._doubted:
+            return False
         if not self.policy.watches:
             return record.status is Status.ACTIVE
-        # A fix without stamps was kept by a policy that does not watch: nothing could ever evict it.
+        # One without stamps was kept by a policy that does not watch: nothing could ever evict it.
         return bool(record.stamps) and state.usable(record)
 
     @staticmethod
     def _only_issuer(state: State) -> str:
-        issuers = {record.issuer for record in state}
+        issuers = state.issuers()
         if len(issuers) > 1:
             raise InvalidValue("issuer", None, f"name one of {sorted(issuers)}")
         return next(iter(issuers), "")
@@ -216,22 +254,16 @@ class Memory:
         """
         with self._session.lock:
             state = self._session.catch_up()
-            found = list(state) if live else list(state.records())
-            return tuple(
-                record
-                if record.status is not Status.ACTIVE or state.usable(record)
-                else record.with_status(Status.SUSPENDED)
-                for record in found
-            )
+            return tuple(_shown(state, r) for r in (state if live else state.records()))
 
     def record(self, record_id: str) -> Record:
-        """One record, whatever its status.
+        """One record, whatever its status; shown as in `records`.
 
         Raises:
             UnknownRecord: there is none of this id.
         """
         with self._session.lock:
-            return self._session.catch_up().record(record_id)
+            return _shown(state := self._session.catch_up(), state.record(record_id))
 
     def why(self, record_id: str) -> tuple[Chapter, ...]:
         """The whole story of a record, in order, with reasons.
@@ -243,28 +275,21 @@ class Memory:
         sources = {stamp.source.container for stamp in record.stamps}
         return story(record, self._session.store.changes(record=record_id, sources=sources))
 
-    def purge(self, record_ids: Collection[str], *, reason: str = "asked", actor: str = "user") -> int:
-        """Remove the content of records everywhere; tombstones with digests stay. Returns how many.
+    def purge(
+        self, record_ids: Collection[str], *, reason: str = "asked", actor: str = "user"
+    ) -> int:
+        """Remove the content of records for ever; tombstones with digests stay. Returns how many.
 
         Raises:
             UnknownRecord: one of the ids is not known; nothing was purged.
             StoreError: nothing was purged.
         """
+        wanted = tuple(dict.fromkeys(record_ids))
+        return self._purge(lambda state: map(state.record, wanted), reason, actor)
 
-        def decide(state: State) -> tuple[tuple[str, ...], Sequence[Draft]]:
-            asked = [state.record(record_id) for record_id in dict.fromkeys(record_ids)]
-            ids = tuple(record.id for record in asked if record.status is not Status.PURGED)
-            parts = tuple(self._tombstone(record_id) for record_id in ids)
-            if not parts:
-                return (), ()
-            at = self._clock.now()
-            return ids, [Draft(kind=ChangeKind.PURGED, at=at, reason=reason, actor=actor, parts=parts)]
-
-        purged = self._session.write(decide)
-        self._emit(Event(what="purged", reason=reason, at=self._clock.now(), record=i) for i in purged)
-        return len(purged)
-
-    def purge_scope(self, scope: Scope, *, issuer: str | None = None, reason: str = "asked", actor: str = "user") -> int:
+    def purge_scope(
+        self, scope: Scope, *, issuer: str | None = None, reason: str = "asked", actor: str = "user"
+    ) -> int:
         """Purge every record written under a scope: each respect that is given has to be equal.
 
         Raises:
@@ -272,23 +297,36 @@ class Memory:
             StoreError: nothing was purged.
         """
         if scope == EVERYWHERE and issuer is None:
-            raise InvalidValue("scope", scope, "give at least one of tenant, principal, role, task, purpose, issuer")
-        wanted = scope.as_json()
-        found = [
-            record.id
-            for record in self.records(live=False)
-            if record.status is not Status.PURGED
-            and issuer in (None, record.issuer)
-            and all(w in (None, is_) for w, is_ in zip(wanted, record.scope.as_json(), strict=True))
-        ]
-        return self.purge(found, reason=reason, actor=actor)
+            remedy = "give at least one of tenant, principal, role, task, purpose, issuer"
+            raise InvalidValue("scope", scope, remedy)
+        limits = scope.as_json()
+
+        def is_meant(record: Record) -> bool:
+            its = zip(limits, record.scope.as_json(), strict=True)
+            return issuer in (None, record.issuer) and all(
+                limit in (None, is_) for limit, is_ in its
+            )
+
+        return self._purge(lambda state: filter(is_meant, state.records()), reason, actor)
+
+    def _purge(self, choose: Callable[[State], Iterable[Record]], reason: str, actor: str) -> int:
+        at = self._clock.now()
+
+        def decide(state: State) -> tuple[tuple[str, ...], Sequence[Draft]]:
+            ids = tuple(r.id for r in choose(state) if r.status is not Status.PURGED)
+            if not ids:
+                return (), ()
+            parts = tuple([self._tombstone(record_id) for record_id in ids])
+            kind = ChangeKind.PURGED
+            return ids, [Draft(kind=kind, at=at, reason=reason, actor=actor, parts=parts)]
+
+        ids = self._session.write(decide)
+        self._telling.tell(*(Event(what="purged", reason=reason, at=at, record=i) for i in ids))
+        return len(ids)
 
     def _tombstone(self, record_id: str) -> Part:
-        for change in self._session.store.changes(record=record_id):
-            for part in change.parts:
-                if part.record == record_id:
-                    return part.erased()
-        raise InvalidValue("record", record_id, "the ledger has no change about it")
+        written = next(self._session.store.changes(record=record_id))
+        return next(part.erased() for part in written.parts if part.record == record_id)
 
     # -- telling -----------------------------------------------------------------------------
 
@@ -299,36 +337,25 @@ class Memory:
         ``restamped`` counts records; ``unchanged``, ``questions`` and ``failed`` come from the
         transport.
         """
-        return dict(self._counts)
+        return self._telling.counted()
 
     def count(self, name: str, number: int = 1) -> None:
         """Add to a counter; transports count what they see."""
-        with self._session.lock:
-            self._counts[name] += number
+        self._telling.count(name, number)
 
     def observe(self, observer: Observer) -> None:
         """Tell this observer about every decision from now on."""
-        self._observers.append(observer)
+        self._telling.add(observer)
 
     def failed(self, issuer: str, failure: Exception) -> None:
         """Take note that a response could not be taken in; the wrapped call goes on."""
-        self._emit([Event(what="failed", reason=type(failure).__name__, at=self._clock.now(), issuer=issuer)])
+        reason = type(failure).__name__
+        self._telling.tell(Event(what="failed", reason=reason, at=self.now, issuer=issuer))
 
-    def refused(self, issuer: str, reason: str) -> None:
-        """Take note that a member of a response was not read."""
-        self._emit([Event(what="refused", reason=reason, at=self._clock.now(), issuer=issuer)])
-
-    def _tell(self, verdicts: Sequence[Settlement | Learnt], lesson: Lesson) -> None:
-        self._emit(_event(verdict, lesson) for verdict in verdicts)
-
-    def _emit(self, events: Iterable[Event] | Iterator[Event]) -> None:
-        for event in events:
-            self.count(event.what, event.count)
-            for observer in self._observers:
-                try:
-                    observer(event)
-                except Exception:  # noqa: BLE001 - a listener must not break what it listens to
-                    self.count("observer_failed")
+    def refused(self, issuer: str, reason: str, where: str = "") -> None:
+        """Take note that a member of a response was not read, and where it stands."""
+        event = Event(what="refused", reason=reason, at=self.now, issuer=issuer, where=where)
+        self._telling.tell(event)
 
     # -- life --------------------------------------------------------------------------------
 
@@ -339,7 +366,7 @@ class Memory:
 
     @property
     def now(self) -> int:
-        """The memory's clock, in microseconds since 1970-01-01T00:00:00Z."""
+        """The instant that the memory's clock shows."""
         return self._clock.now()
 
     def __len__(self) -> int:
@@ -354,39 +381,20 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def _ask(
-    questions: Sequence[Moved],
-    answers: dict[tuple[Source, str | None], TableChanges],
-    asked: set[tuple[Source, str | None]],
-) -> Generator[Moved, TableChanges | None, None]:
+def _ask(questions: Sequence[Moved], asked: Asked) -> Generator[Moved, TableChanges | None, None]:
     for question in questions:
-        asked.add((question.source, question.was))
-        answer = yield question
-        if answer is not None:
-            answers[question.source, question.was] = answer
+        if (question.source, question.was) not in asked:
+            asked[question.source, question.was] = yield question
 
 
-def _event(verdict: Settlement | Learnt, lesson: Lesson) -> Event:
-    at, issuer = lesson.at, lesson.issuer
-    match verdict:
-        case Evict(record, reason, cause, _, _):
-            return Event(what="evicted", reason=reason, at=at, issuer=issuer, record=record.id, source=cause)
-        case Restamp(move, count, reason):
-            what = "restamped" if move.source.kind == "table" else "rules_moved"
-            return Event(what=what, reason=reason, at=at, issuer=issuer, source=move.source, count=count)
-        case Suspend(move, count, reason):
-            return Event(what="suspended", reason=reason, at=at, issuer=issuer, source=move.source, count=count)
-        case Write(record, reason):
-            return Event(what="stored", reason=reason, at=at, issuer=issuer, record=record.id)
-        case Supersede(record, _, reason):
-            return Event(what="superseded", reason=reason, at=at, issuer=issuer, record=record.id)
-        case Keep(record, _, reason):
-            return Event(what="confirmed", reason=reason, at=at, issuer=issuer, record=record.id)
-        case Reject(_, reason):
-            return Event(what="refused", reason=reason, at=at, issuer=issuer)
+def _answers(asked: Asked) -> Answers:
+    return {question: answer for question, answer in asked.items() if answer is not None}
+
+
+def _shown(state: State, record: Record) -> Record:
+    held_back = record.status is Status.ACTIVE and not state.usable(record)
+    return record.with_status(Status.SUSPENDED) if held_back else record

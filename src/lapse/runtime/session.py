@@ -41,15 +41,19 @@ class Session:
 
     def catch_up(self) -> State:
         """Take in what other processes have written since; returns the state. Hold `lock`."""
-        head = self.store.head()
-        if head != self._state.head:
-            try:
-                for change in self.store.changes(after=self._state.head.seq):
-                    self._state.apply(change)
-            except IllegalChange:
-                # Another chain stands where ours was: the store was replaced under us. An anchored
-                # store refuses that by itself; an unanchored one is taken as it is now.
-                self._state = self.store.state()
+        if self.store.head() == self._state.head:
+            return self._state
+        followed = False
+        try:
+            for change in self.store.changes(after=self._state.head.seq):
+                self._state.apply(change)
+                followed = True
+        except IllegalChange:
+            followed = False
+        if not followed:
+            # Another chain stands where ours was: the store was replaced under us. An anchored
+            # store refuses that by itself; an unanchored one is taken as it is now.
+            self._state = self.store.state()
         return self._state
 
     def write(self, decide: Callable[[State], tuple[T, Sequence[Draft]]]) -> T:
@@ -78,5 +82,8 @@ class Session:
                 for change in changes:
                     state.apply(change)
                 return result
-        msg = f"other processes wrote first {_MOST_RACES} times in a row; write less often, or from fewer processes"
+        msg = (
+            f"other processes wrote first {_MOST_RACES} times in a row; "
+            "write less often, or from fewer processes"
+        )
         raise StoreConflict(msg)

@@ -1,0 +1,81 @@
+"""Who is told what a memory decided, and how often each thing happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from lapse.contract import Evict, Keep, Reject, Restamp, Supersede, Suspend, Write
+from lapse.runtime.events import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lapse.contract import Learnt, Lesson, Settlement
+    from lapse.runtime.events import Observer
+
+__all__ = ["Telling", "event_of"]
+
+SUGGESTIONS = "recovery_feedback.suggestions"
+"""Where a suggestion stands in a response."""
+
+
+class Telling:
+    """The observers of a memory and its counters. Safe to use from several threads.
+
+    It has a lock of its own, held for an addition and no longer: an event loop may count while
+    another thread waits for a disk.
+    """
+
+    def __init__(self, observers: Iterable[Observer]) -> None:
+        self._observers = list(observers)
+        self._counts: Counter[str] = Counter()
+        self._lock = Lock()
+
+    def add(self, observer: Observer) -> None:
+        """Tell this one, too."""
+        self._observers.append(observer)
+
+    def counted(self) -> dict[str, int]:
+        """How often each thing happened."""
+        with self._lock:
+            return dict(self._counts)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a counter."""
+        with self._lock:
+            self._counts[name] += number
+
+    def tell(self, *events: Event) -> None:
+        """Count events and pass them to every observer."""
+        for event in events:
+            self.count(event.what, event.count)
+            for observer in tuple(self._observers):
+                try:
+                    observer(event)
+                except Exception:  # noqa: BLE001 - a listener must not break what it listens to
+                    self.count("observer_failed")
+
+
+def event_of(verdict: Settlement | Learnt, lesson: Lesson) -> Event:
+    """What is told of a verdict that was carried out."""
+    event = partial(Event, reason=verdict.reason, at=lesson.at, issuer=lesson.issuer)
+    match verdict:
+        case Evict(record, _, cause):
+            told = event(what="evicted", record=record.id, source=cause)
+        case Restamp(move, count):
+            what = "restamped" if move.source.kind == "table" else "rules_moved"
+            told = event(what=what, source=move.source, count=count)
+        case Suspend(move, count):
+            told = event(what="suspended", source=move.source, count=count)
+        case Write(record):
+            told = event(what="stored", record=record.id)
+        case Supersede(record):
+            told = event(what="superseded", record=record.id)
+        case Keep(record):
+            told = event(what="confirmed", record=record.id)
+        case Reject():
+            told = event(what="refused", where=SUGGESTIONS)
+    return told
