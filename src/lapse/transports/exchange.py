@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, urljoin, urlsplit
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import parse_qsl, urlencode
 
 from lapse.contract import Envelope, Lesson, TableChanges
 from lapse.errors import MalformedMessage
-from lapse.wire import read_changes, read_response
+from lapse.wire import LOCATION, RULES, VERSIONS, read_changes, read_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     import httpx2
 
@@ -20,31 +20,80 @@ if TYPE_CHECKING:
     from lapse.ledger import JsonObject
     from lapse.runtime import Memory
 
-__all__ = ["Asked", "Naming", "answer_of", "asked_of", "body_limit", "carries_json", "question_url", "steps_of"]
+__all__ = [
+    "BODY_LIMIT",
+    "FORWARDED",
+    "Asked",
+    "Naming",
+    "Steps",
+    "answer_of",
+    "asked_of",
+    "carries_json",
+    "carries_mirrors",
+    "next_question",
+    "question_url",
+    "steps_of",
+]
+
+BODY_LIMIT = 1 << 20
+"""Bytes of a response body that are looked at; a longer one passes through unread."""
 
 CONTRACT_LOCATION = "/contract"
 """Where the contract endpoints are when a service does not announce a place."""
+
+FORWARDED = ("authorization", "cookie", "user-agent")
+"""Request headers that go along when the same origin is asked what changed."""
 
 _NOT_OFFERED = frozenset({404, 405, 410, 501})
 """Answers that say there is no such endpoint, as against one that cannot be reached now."""
 
 _OK = 200
 
-Naming = "Callable[[httpx2.Request], str]"
+_FORM = "application/x-www-form-urlencoded"
+
+Naming: TypeAlias = "Callable[[httpx2.Request], str]"
 """From a request to a name: of its issuer or of its operation."""
+
+Steps: TypeAlias = "Generator[Moved, TableChanges | None, None]"
+"""Takes a response in; yields what moved, and is sent what the service says changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The request's side of an exchange, read before it was sent."""
+    """The request's side of an exchange.
+
+    Attributes:
+        issuer: whose fixes it is about.
+        operation: what was asked for.
+        request: the request as it was sent.
+    """
 
     issuer: str
     operation: str
-    members: JsonObject | None
-    origin: str
+    request: httpx2.Request
+
+    @property
+    def members(self) -> JsonObject | None:
+        """The request's members: a JSON object's, else a form's, else the query's.
+
+        None if they cannot be read. A body that is still a stream is left alone: reading it would
+        take it from the wrapped transport.
+        """
+        request = self.request
+        content = cast("bytes | None", getattr(request, "_content", None))
+        if content is None:
+            return None
+        if not content:
+            return dict(request.url.params)
+        kind = _media_type(request.headers)
+        if _is_json(kind):
+            return _object_of(content)
+        if kind == _FORM:
+            return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))
+        return None
 
 
-def asked_of(request: httpx2.Request, issuer: str | None, operation: Callable[[httpx2.Request], str] | None) -> Asked:
+def asked_of(request: httpx2.Request, issuer: str | None, operation: Naming | None) -> Asked:
     """What is asked of whom.
 
     The issuer is the origin unless the user names one; the operation is method and path unless the
@@ -53,43 +102,42 @@ def asked_of(request: httpx2.Request, issuer: str | None, operation: Callable[[h
     url = request.url
     origin = f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
     named = f"{request.method} {url.path}" if operation is None else operation(request)
-    return Asked(origin if issuer is None else issuer, named, _members(request), origin)
+    return Asked(origin if issuer is None else issuer, named, request)
 
 
-def _members(request: httpx2.Request) -> JsonObject | None:
-    """The request's members: a JSON object's, else a form's, else the query's; None if unreadable.
+def _object_of(content: bytes) -> JsonObject | None:
+    try:
+        value: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return cast("JsonObject", value) if isinstance(value, dict) else None
 
-    A body that is still a stream is left alone: reading it would take it from the wrapped transport.
-    """
-    content: bytes | None = getattr(request, "_content", None)
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content and _is_json(kind):
-        try:
-            value: Any = json.loads(content)
-        except (ValueError, RecursionError):
-            return None
-        return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
-    if content and kind == "application/x-www-form-urlencoded":
-        return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))
-    return None if content or content is None else dict(request.url.params)
+
+def _media_type(headers: Mapping[str, str]) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _is_json(kind: str) -> bool:
-    return kind == "application/json" or kind.endswith("+json")
+    return kind in ("application/json", "text/json") or kind.endswith("+json")
 
 
 def carries_json(response: httpx2.Response) -> bool:
     """Whether the response's body may hold contract members."""
-    return _is_json(response.headers.get("content-type", "").partition(";")[0].strip().lower())
+    return _is_json(_media_type(response.headers))
+
+
+def carries_mirrors(response: httpx2.Response) -> bool:
+    """Whether the response's headers hold contract members."""
+    return any(name in response.headers for name in (VERSIONS, RULES, LOCATION))
 
 
 def steps_of(
     memory: Memory, asked: Asked, headers: Sequence[tuple[bytes, bytes]], body: bytes | None
-) -> tuple[Envelope, Generator[Moved, TableChanges | None, None] | None]:
-    """The contract members of a response, and the steps to take it in; None when it says nothing new."""
+) -> tuple[Envelope, Steps | None]:
+    """The contract members of a response, and the steps to take it in; None: nothing new in it."""
     reading = read_response(headers, body)
     for refusal in reading.refusals:
-        memory.refused(asked.issuer, refusal.reason)
+        memory.refused(asked.issuer, refusal.reason, refusal.where)
     envelope = reading.envelope
     if not envelope.suggestions:
         if envelope.table_versions is None and envelope.rules_version is None:
@@ -98,22 +146,40 @@ def steps_of(
             memory.count("unchanged")
             return envelope, None
     lesson = Lesson(
-        issuer=asked.issuer, operation=asked.operation, request=asked.members, envelope=envelope, at=memory.now
+        issuer=asked.issuer,
+        operation=asked.operation,
+        request=asked.members if envelope.suggestions else None,
+        envelope=envelope,
+        at=memory.now,
     )
     return envelope, memory.receive(lesson)
 
 
-def question_url(asked: Asked, envelope: Envelope, question: Moved) -> str | None:
-    """Where to ask what changed; None when the announced place is not on the issuer's own origin.
+def next_question(steps: Steps, answer: TableChanges | None) -> Moved | None:
+    """Send the service's answer, or None to begin; what is to be asked next, if anything."""
+    try:
+        return steps.send(answer)
+    except StopIteration:
+        return None
+
+
+def question_url(asked: Asked, envelope: Envelope, question: Moved) -> httpx2.URL | None:
+    """Where to ask what changed; None when the announced place is not on the origin that answered.
 
     A service that could name another place could make every client call it.
     """
-    base = urljoin(f"{asked.origin}/", envelope.location or CONTRACT_LOCATION)
-    parts = urlsplit(base)
-    if f"{parts.scheme}://{parts.netloc}" != asked.origin:
+    here = asked.request.url
+    try:
+        base = here.join(envelope.location or CONTRACT_LOCATION)
+    except Exception:  # noqa: BLE001 - httpx2's InvalidURL or httpx's: the same refusal
         return None
-    table, since = quote(question.source.name, safe=""), quote(question.was or "", safe="")
-    return f"{base.rstrip('/')}/changes?table={table}&since={since}"
+    if (base.scheme, base.host, base.port) != (here.scheme, here.host, here.port):
+        return None
+    path = base.raw_path.partition(b"?")[0].rstrip(b"/")
+    query = urlencode({"table": question.source.name, "since": question.was or ""})
+    return here.copy_with(
+        raw_path=b"%s/changes?%s" % (path, query.encode()), userinfo=b"", fragment=None
+    )
 
 
 def answer_of(question: Moved, status: int, body: bytes) -> TableChanges | None:
@@ -132,8 +198,3 @@ def answer_of(question: Moved, status: int, body: bytes) -> TableChanges | None:
     except MalformedMessage:
         return None
     return answer if (answer.table, answer.since) == (table, since) else None
-
-
-def body_limit() -> int:
-    """Bytes of a response body that are looked at; a longer one passes through unread."""
-    return 1 << 20

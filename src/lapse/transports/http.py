@@ -1,4 +1,4 @@
-"""The door to the HTTP transports: `Transport` for `httpx2.Client`, `AsyncTransport` for `AsyncClient`.
+"""The door to the HTTP transports: `Transport`, and `AsyncTransport` for an `AsyncClient`.
 
 ::
 

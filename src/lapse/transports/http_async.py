@@ -1,41 +1,50 @@
 """An HTTP transport that remembers fixes; wraps another transport and never breaks its calls.
 
-Every response passes through byte for byte. Its contract members are taken in when its body has been
-read to the end, so the memory is durable before the caller has the answer. Whatever goes wrong on
-the way is counted and told to the memory's observers, and the wrapped call goes on.
+Every response passes through byte for byte. Its contract members are taken in when its body has
+been read to the end, so the memory is durable before the caller has the answer; a body that cannot
+hold them is not looked at, and the headers alone are taken in. The service is asked what changed
+only when the response's own connection has been given back: a pool may have no other. Whatever
+goes wrong on the way is counted and told to the memory's observers, and the wrapped call goes on.
 
 It is written for httpx2 and serves an httpx client as well, when given an httpx transport to wrap.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 
 from lapse.errors import LapseError
 from lapse.transports.exchange import (
+    BODY_LIMIT,
+    FORWARDED,
     answer_of,
     asked_of,
-    body_limit,
     carries_json,
+    carries_mirrors,
+    next_question,
     question_url,
     steps_of,
 )
 from lapse.transports.waiting import off_loop_async
+from lapse.wire import LOCATION
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator
+    from collections.abc import AsyncIterator, Callable, Collection
 
     from lapse.contract import Envelope, Moved, TableChanges
     from lapse.runtime import Memory
-    from lapse.transports.exchange import Asked
+    from lapse.transports.exchange import Asked, Naming, Steps
 
 __all__ = ["AsyncTransport"]
 
-_FORWARDED = ("authorization", "cookie", "user-agent")
-"""Request headers that go along when the same origin is asked what changed."""
+_PIECE = 64 * 1024
+"""Bytes that are decoded at a time: a small body may have been a large one before it was packed."""
+
+_EXTENSIONS = ("timeout", "sni_hostname")
+"""What a question inherits of the call's extensions: how long to wait, and whom to expect."""
 
 
 class AsyncTransport(httpx2.AsyncBaseTransport):
@@ -46,6 +55,8 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         wrapped: the transport that does the work; a plain one when left out.
         issuer: the name fixes are bound to; the origin of each request when left out.
         operation: names a request's operation; method and path when left out.
+        forwarded: the request headers that go along when the same origin is asked what changed;
+            name the header that carries an API key here.
     """
 
     def __init__(
@@ -54,30 +65,41 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         wrapped: httpx2.AsyncBaseTransport | None = None,
         *,
         issuer: str | None = None,
-        operation: Callable[[httpx2.Request], str] | None = None,
+        operation: Naming | None = None,
+        forwarded: Collection[str] = FORWARDED,
     ) -> None:
         self._memory = memory
         self._wrapped = httpx2.AsyncHTTPTransport() if wrapped is None else wrapped
         self._issuer = issuer
         self._operation = operation
+        self._forwarded = tuple(forwarded)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request through the wrapped transport and take its response in."""
         response = await self._wrapped.handle_async_request(request)
         try:
-            asked = asked_of(request, self._issuer, self._operation)
-        except Exception as failure:  # noqa: BLE001 - a name could not be given; the call stands
-            self._memory.failed("", failure)
-            return response
-        taking = _Taking(self._memory, self._wrapped, request, asked, response)
-        if not carries_json(response):
-            await taking.take(None)
-            return response
-        if response.is_stream_consumed:  # the wrapped transport has read it: an in-process one, or a cache
-            await taking.take(response.content)
-        else:
-            response.stream = _tee(response.stream, taking, response.headers)
+            await self._take_in(request, response)
+        except Exception as failure:  # noqa: BLE001 - the call stands, whatever happens here
+            self._memory.failed("" if self._issuer is None else self._issuer, failure)
+        except BaseException:  # broken off: nobody will have this response to close it
+            await response.aclose()
+            raise
         return response
+
+    async def _take_in(self, request: httpx2.Request, response: httpx2.Response) -> None:
+        has_body = carries_json(response)
+        if not has_body and not carries_mirrors(response):
+            return  # Level 0
+        asked = asked_of(request, self._issuer, self._operation)
+        taking = _Taking(self._memory, self._wrapped, asked, response, self._forwarded)
+        if response.is_stream_consumed:  # read already: by an in-process transport, or a cache
+            await taking.begin(response.content if has_body else None)
+            await taking.finish()
+            return
+        if not has_body:
+            await taking.begin(None)
+        stream = cast("httpx2.AsyncByteStream", response.stream)
+        response.stream = _tee_for(type(stream))(stream, taking, keeps=has_body)
 
     async def aclose(self) -> None:
         """Close the wrapped transport."""
@@ -85,110 +107,80 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
 
 
 class _Taking:
-    """Takes one response in, once."""
+    """Takes one response in, once: what it says by itself, and then what has to be asked."""
 
     def __init__(
         self,
         memory: Memory,
         wrapped: httpx2.AsyncBaseTransport,
-        request: httpx2.Request,
         asked: Asked,
         response: httpx2.Response,
+        forwarded: tuple[str, ...],
     ) -> None:
         self._memory = memory
         self._wrapped = wrapped
-        self.request = request
         self._asked = asked
         self._headers = response.headers
-        self._done = False
+        self._forwarded = forwarded
+        self._begun = False
+        self._open: tuple[Envelope, Steps, Moved] | None = None
 
-    async def take(self, body: bytes | None) -> None:
-        """Take the response in; `body` without its codings, None when it was not read to the end."""
-        if self._done:
+    async def begin(self, body: bytes | None, *, coded: bool = False, missed: str = "") -> None:
+        """Take in what the response says by itself; what moved is held back from here on.
+
+        Args:
+            body: the body; None when it was not kept, or not read to the end.
+            coded: whether its content codings are still to be undone.
+            missed: why a whole body is not there.
+        """
+        if self._begun:
             return
-        self._done = True
+        self._begun = True
         try:
-            await self._take(body)
+            if missed:
+                self._memory.refused(self._asked.issuer, missed, "body")
+            if coded and body is not None:
+                body = self._decoded(body)
+            envelope, steps = steps_of(self._memory, self._asked, self._headers.raw, body)
+            if steps is not None:
+                await self._step(envelope, steps, None)
         except Exception as failure:  # noqa: BLE001 - the wrapped call stands, whatever happens here
             self._memory.failed(self._asked.issuer, failure)
 
-    async def _take(self, body: bytes | None) -> None:
-        envelope, steps = steps_of(self._memory, self._asked, self._headers.raw, body)
-        if steps is None:
-            return
-        question = await off_loop_async(lambda: _step(steps, None))
-        while question is not None:
-            self._memory.count("questions")
-            answer = await self._ask(envelope, question)
-            question = await off_loop_async(lambda answer=answer: _step(steps, answer))
+    async def finish(self) -> None:
+        """Ask what the response left open."""
+        try:
+            while self._open is not None:
+                (envelope, steps, question), self._open = self._open, None
+                self._memory.count("questions")
+                answer = await self._ask(envelope, question)
+                await self._step(envelope, steps, answer)
+        except Exception as failure:  # noqa: BLE001 - the wrapped call stands, whatever happens here
+            self._memory.failed(self._asked.issuer, failure)
+
+    async def _step(self, envelope: Envelope, steps: Steps, answer: TableChanges | None) -> None:
+        question = await off_loop_async(lambda: next_question(steps, answer))
+        self._open = None if question is None else (envelope, steps, question)
 
     async def _ask(self, envelope: Envelope, question: Moved) -> TableChanges | None:
         url = question_url(self._asked, envelope, question)
         if url is None:
-            self._memory.refused(self._asked.issuer, "foreign_location")
+            self._memory.refused(self._asked.issuer, "foreign_location", LOCATION)
             return None
-        headers = {name: self.request.headers[name] for name in _FORWARDED if name in self.request.headers}
-        ask = type(self.request)("GET", url, headers=headers, extensions=dict(self.request.extensions))
+        request = self._asked.request
+        headers = {n: request.headers[n] for n in self._forwarded if n in request.headers}
+        extensions = {n: request.extensions[n] for n in _EXTENSIONS if n in request.extensions}
         try:
+            ask = type(request)("GET", url, headers=headers, extensions=extensions)
             response = await self._wrapped.handle_async_request(ask)
             try:
                 body = await _bounded(response)
             finally:
                 await response.aclose()
-        except Exception as failure:  # noqa: BLE001 - the service cannot be asked now: stay in abeyance
+        except Exception as failure:  # noqa: BLE001 - it cannot be asked now: stay in abeyance
             self._memory.failed(self._asked.issuer, failure)
             return None
         return answer_of(question, response.status_code, body)
-
-
-def _step(steps: Generator[Moved, TableChanges | None, None], answer: TableChanges | None) -> Moved | None:
-    try:
-        return steps.send(answer)
-    except StopIteration:
-        return None
-
-
-async def _bounded(response: httpx2.Response) -> bytes:
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > body_limit():
-            msg = f"the answer is longer than {body_limit()} bytes"
-            raise LapseError(msg)
-    return bytes(body)
-
-
-def _tee(stream: Any, taking: _Taking, headers: httpx2.Headers) -> Any:  # noqa: ANN401 - httpx2's stream or httpx's
-    """A tee that the client at hand takes for a stream of its own: httpx2 and httpx each check the type."""
-    kind = sys.modules[type(taking.request).__module__.partition(".")[0]].AsyncByteStream
-    return type("Tee", (_Tee, kind), {})(stream, taking, headers)
-
-
-class _Tee:
-    """Passes a body through and keeps a copy of it, up to the limit."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream, taking: _Taking, headers: httpx2.Headers) -> None:
-        self._stream = stream
-        self._taking = taking
-        self._headers = headers
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The body's chunks as they come; after the last, the response is taken in."""
-        kept: bytearray | None = bytearray()
-        async for chunk in self._stream:
-            if kept is not None:
-                kept += chunk
-                if len(kept) > body_limit():
-                    kept = None
-            yield chunk
-        await self._taking.take(None if kept is None else self._decoded(bytes(kept)))
-
-    async def aclose(self) -> None:
-        """Close the body; one that was left early is taken in by its headers alone."""
-        try:
-            await self._stream.aclose()
-        finally:
-            await self._taking.take(None)
 
     def _decoded(self, raw: bytes) -> bytes | None:
         """The body with its content codings undone; None when that fails or passes the limit."""
@@ -197,10 +189,75 @@ class _Tee:
         body = bytearray()
         whole = httpx2.Response(200, headers=self._headers.raw, stream=httpx2.ByteStream(raw))
         try:
-            for chunk in whole.iter_bytes(64 * 1024):
+            for chunk in whole.iter_bytes(_PIECE):
                 body += chunk
-                if len(body) > body_limit():
+                if len(body) > BODY_LIMIT:
+                    self._memory.refused(self._asked.issuer, "too_large", "body")
                     return None
         except httpx2.DecodingError:  # the caller's own reading meets it too, and reports it
+            self._memory.refused(self._asked.issuer, "undecodable", "body")
             return None
         return bytes(body)
+
+
+async def _bounded(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    chunks: Any = response.aiter_bytes()  # a generator, annotated as less in one of the twins
+    try:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > BODY_LIMIT:
+                msg = f"the answer is longer than {BODY_LIMIT} bytes"
+                raise LapseError(msg)
+    finally:
+        await chunks.aclose()
+    return bytes(body)
+
+
+class _Tee:
+    """Passes a body through, and keeps a copy of it up to the limit if it may hold members."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, taking: _Taking, *, keeps: bool) -> None:
+        self._stream = stream
+        self._taking = taking
+        self._keeps = keeps
+        self._closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The body's chunks as they come; after the last, the response is taken in."""
+        kept = bytearray() if self._keeps else None
+        missed = ""
+        async for chunk in self._stream:
+            if kept is not None:
+                kept += chunk
+                if len(kept) > BODY_LIMIT:
+                    kept, missed = None, "too_large"
+            yield chunk
+        try:
+            await self._give_back()
+        finally:
+            body = None if kept is None else bytes(kept)
+            await self._taking.begin(body, coded=True, missed=missed)
+            await self._taking.finish()
+
+    async def aclose(self) -> None:
+        """Close the body; one that was left early is taken in by its headers alone."""
+        try:
+            await self._give_back()
+        finally:
+            await self._taking.begin(None)
+            await self._taking.finish()
+
+    async def _give_back(self) -> None:
+        # First of all: a question may have to wait for this very connection.
+        if not self._closed:
+            self._closed = True
+            await self._stream.aclose()
+
+
+@lru_cache
+def _tee_for(stream: type[httpx2.AsyncByteStream]) -> Callable[..., httpx2.AsyncByteStream]:
+    """A tee that the client at hand takes for its own stream: httpx2 and httpx each check that."""
+    kinds = [kind for kind in stream.__mro__ if kind.__name__ == "AsyncByteStream"]
+    tee = type("Tee", (_Tee, *kinds), {})
+    return cast("Callable[..., httpx2.AsyncByteStream]", tee)
