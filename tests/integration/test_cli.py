@@ -68,7 +68,7 @@ def test_why_tells_the_whole_story_with_reasons(ledger: Ledger) -> None:
     evicted = ledger.json("memory", "why", ledger.evicted)
     assert [c["reason"] for c in evicted["story"]] == ["learned", "awaiting_diff", "row_moved"]
     kept = ledger.json("memory", "why", ledger.kept)
-    assert [c["reason"] for c in kept["story"]] == ["learned", "row_unchanged"]
+    assert [c["reason"] for c in kept["story"]] == ["learned", "awaiting_diff", "row_unchanged"]
     assert "row_moved" in ledger.run("memory", "why", ledger.evicted).stdout
 
 
