@@ -26,6 +26,7 @@ from lapse.errors import IllegalChange, UnknownRecord
 from lapse.ledger.changes import Change, ChangeKind, Draft, Head, Part
 from lapse.ledger.index import Index
 from lapse.ledger.records import LIVE, Instant, Receipt, Record, Status
+from lapse.ledger.shelf import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -84,8 +85,8 @@ class State:
         self._ended: dict[str, tuple[Record, Status]] = {}
         self._marks: dict[Source, Mark] = {}
         self._unsettled: set[Source] = set()
-        self._by_slot = _Shelf()
-        self._by_topic = _Shelf()
+        self._by_slot = Shelf()
+        self._by_topic = Shelf()
 
     @classmethod
     def restore(cls, head: Head, records: Iterable[Record], marks: Mapping[Source, Mark]) -> State:
@@ -321,50 +322,6 @@ class State:
         )
 
     __hash__ = None  # type: ignore[assignment]  # it changes
-
-
-class _Shelf:
-    """Records by issuer and key, oldest first; a key with one record, as most have, needs no list.
-
-    A record that is put again under its key takes its own place.
-    """
-
-    __slots__ = ("_held",)
-
-    def __init__(self) -> None:
-        self._held: dict[str, dict[str, Record | dict[str, Record]]] = {}
-
-    def issuers(self) -> Collection[str]:
-        return self._held.keys()
-
-    def at(self, issuer: str, key: str) -> tuple[Record, ...]:
-        held = self._held.get(issuer, _EMPTY).get(key)
-        if held is None:
-            return ()
-        return (held,) if isinstance(held, Record) else tuple(held.values())
-
-    def put(self, key: str, record: Record) -> None:
-        keys = self._held.setdefault(record.issuer, {})
-        held = keys.setdefault(key, record)
-        if isinstance(held, dict):
-            held[record.id] = record
-        elif held.id == record.id:
-            keys[key] = record
-        else:
-            keys[key] = {held.id: held, record.id: record}
-
-    def take(self, key: str, record: Record) -> None:
-        keys = self._held[record.issuer]
-        held = keys[key]
-        if isinstance(held, dict) and len(held) > 1:
-            del held[record.id]
-            return
-        del keys[key]
-        if not keys:
-            del self._held[record.issuer]
-
-
-_EMPTY: dict[str, Record | dict[str, Record]] = {}
 
 
 def _erases(kind: ChangeKind, part: Part) -> bool:

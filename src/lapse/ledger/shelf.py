@@ -1,0 +1,60 @@
+"""Records by issuer and key: what a slot or a topic holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lapse.ledger.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["Shelf"]
+
+
+class Shelf:
+    """Records by issuer and key, oldest first; a key with one record, as most have, needs no list.
+
+    A record that is put again under its key takes its own place.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, Record | dict[str, Record]]] = {}
+
+    def issuers(self) -> Collection[str]:
+        """Who has records here: a live view."""
+        return self._held.keys()
+
+    def at(self, issuer: str, key: str) -> tuple[Record, ...]:
+        """The records under a key, oldest first."""
+        held = self._held.get(issuer, _EMPTY).get(key)
+        if held is None:
+            return ()
+        return (held,) if isinstance(held, Record) else tuple(held.values())
+
+    def put(self, key: str, record: Record) -> None:
+        """Add a record under a key, or put another version of it in its place."""
+        keys = self._held.setdefault(record.issuer, {})
+        held = keys.setdefault(key, record)
+        if isinstance(held, dict):
+            held[record.id] = record
+        elif held.id == record.id:
+            keys[key] = record
+        else:
+            keys[key] = {held.id: held, record.id: record}
+
+    def take(self, key: str, record: Record) -> None:
+        """Take out a record that is there."""
+        keys = self._held[record.issuer]
+        held = keys[key]
+        if isinstance(held, dict) and len(held) > 1:
+            del held[record.id]
+            return
+        del keys[key]
+        if not keys:
+            del self._held[record.issuer]
+
+
+_EMPTY: dict[str, Record | dict[str, Record]] = {}
