@@ -131,7 +131,7 @@ class Endpoints:
         return json_answer(graph_members(registry.graph, registry.table_versions), _NO_CACHE)
 
     async def _reload(self, scope: Scope, receive: Receive) -> Answer:
-        if (refusal := self._unauthorized(scope)) is not None:
+        if (refusal := self.unauthorized(scope)) is not None:
             return refusal
         try:
             body = await read_body(receive, scope, limit=self._limits.body_bytes)
@@ -162,7 +162,8 @@ class Endpoints:
             return _problem(412, "Somebody else reloaded first", detail, scope)
         return json_answer(reload_members(done), _NO_STORE)
 
-    def _unauthorized(self, scope: Scope) -> Answer | None:
+    def unauthorized(self, scope: Scope) -> Answer | None:
+        """The refusal of a request that does not carry the operator's token; None if it does."""
         token = self._contract.operator_token
         if token is None:
             detail = "This server was started without an operator token."

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from lapse.server.contract import Contract
     from lapse.server.exchange import ASGIApp
 
 __all__ = ["run", "serve"]
@@ -41,6 +42,7 @@ def serve(
     operator_token: str | None = None,
     state_file: str | Path | None = None,
     bound: Callable[[str, int], None] | None = None,
+    around: Callable[[ASGIApp, Contract], ASGIApp] | None = None,
 ) -> None:
     """Serve the tables, rules and policies of a file; returns when SIGINT or SIGTERM arrives.
 
@@ -51,13 +53,15 @@ def serve(
         operator_token: the bearer token that reloads need; None: reloads are refused.
         state_file: where versions, rows and the change log are kept over restarts; None: nowhere.
         bound: told the address once connections are accepted.
+        around: puts something around the application, such as metrics.
 
     Raises:
         InvalidValue: the file, the address or the port cannot be used.
         StoreError: the state file cannot be used.
     """
     contract, policies = load(path, operator_token=operator_token, state_file=state_file)
-    run(application(contract, policies), host=host, port=port, bound=bound)
+    app = application(contract, policies)
+    run(app if around is None else around(app, contract), host=host, port=port, bound=bound)
 
 
 def run(
@@ -66,8 +70,16 @@ def run(
     host: str = "127.0.0.1",
     port: int = 8080,
     bound: Callable[[str, int], None] | None = None,
+    names_itself: bool = True,
 ) -> None:
     """Serve an ASGI application; returns when SIGINT or SIGTERM arrives, after open requests.
+
+    Args:
+        app: the application.
+        host: the address to listen on.
+        port: the port; 0: any free one.
+        bound: told the address once connections are accepted.
+        names_itself: whether `Date` and `Server` lines are added; a gateway passes on others'.
 
     Raises:
         InvalidValue: the address or the port cannot be used.
@@ -86,6 +98,8 @@ def run(
                 app,
                 log_level="warning",
                 access_log=False,
+                date_header=names_itself,
+                server_header=names_itself,
                 ws="none",
                 timeout_graceful_shutdown=_GRACE_S,
             )
