@@ -9,6 +9,7 @@ edit is one more reload, with its diff, as if it had been made while the service
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import tempfile
@@ -27,12 +28,12 @@ from lapse.errors import (
 )
 from lapse.ledger import digest, encode
 
-__all__ = ["StateFile"]
+__all__ = ["StateFile", "as_store_error"]
 
 _FORM = "lapse contract state"
 _VERSION = 1
-_NO_SPACE = 28  # ENOSPC
-_MAY_NOT = (1, 13, 30)  # EPERM, EACCES, EROFS
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+_MAY_NOT = frozenset({errno.EPERM, errno.EACCES, errno.EROFS})
 
 
 class StateFile:
@@ -79,7 +80,7 @@ class StateFile:
         try:
             self._replace(body)
         except OSError as failure:
-            raise _as_store_error(failure, self._path) from failure
+            raise as_store_error(failure, self._path) from failure
 
     def _replace(self, body: bytes) -> None:
         folder = self._path.parent
@@ -116,7 +117,7 @@ class StateFile:
         except FileNotFoundError:
             return None
         except OSError as failure:
-            raise _as_store_error(failure, self._path) from failure
+            raise as_store_error(failure, self._path) from failure
         try:
             value: Any = json.loads(body)
         except (ValueError, RecursionError):
@@ -157,8 +158,9 @@ def _registry(value: Any, declared: Registry) -> Registry:
     )
 
 
-def _as_store_error(failure: OSError, path: Path) -> StoreError:
-    if failure.errno == _NO_SPACE:
+def as_store_error(failure: OSError, path: Path) -> StoreError:
+    """What a failure of the file system means for a store."""
+    if failure.errno in _NO_SPACE:
         return StoreFull(f"no space is left for {path}")
     if failure.errno in _MAY_NOT:
         return StoreReadOnly(f"{path} may not be written: {failure.strerror}")

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -337,3 +338,18 @@ async def test_reloads_come_one_after_the_other() -> None:
     assert len(olds) == len(news) == 20
     assert olds - news == {"1.0.0"}
     assert news - olds == {service.registry.tables["codes"].version}
+
+
+@pytest.mark.requirement("C-RLD-08")
+async def test_a_reload_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    service = contract(state_file=folder / "state.json")
+    (folder / "state.json").unlink()
+    folder.rmdir()
+    async with client(service) as http:
+        answer = await http.post(
+            "/contract/reload", json={"table": "codes", "rows": {}}, headers=BEARER
+        )
+    assert answer.status_code == 503
+    assert service.registry.table_versions == registry().table_versions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from lapse.errors import (
     StoreCorrupt,
     StoreError,
     StoreForeign,
+    StoreFull,
     StoreNewer,
     StoreReadOnly,
 )
 from lapse.server import Contract
+from lapse.server.state_file import as_store_error
 
 
 def declared(code: str = "S", *more: Table, version: str = "1.0.0") -> Registry:
@@ -166,9 +169,31 @@ def test_a_file_of_somebody_else_is_refused(tmp_path: Path, body: bytes) -> None
         Contract(declared(), state_file=path)
 
 
-def test_a_folder_that_may_not_be_written() -> None:
-    with pytest.raises((StoreReadOnly, StoreError)):
-        Contract(declared(), state_file="/proc/state.json")
+def test_a_write_that_fails_takes_its_draft_away(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    contract = Contract(declared(), state_file=path)
+    path.unlink()
+    path.mkdir()  # a file cannot be renamed over it
+    with pytest.raises(StoreError, match="state"):
+        contract.reload("codes", {})
+    assert [p.name for p in tmp_path.iterdir()] == ["state.json"]
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (errno.ENOSPC, StoreFull),
+        (errno.EDQUOT, StoreFull),
+        (errno.EACCES, StoreReadOnly),
+        (errno.EROFS, StoreReadOnly),
+        (errno.EPERM, StoreReadOnly),
+        (errno.EIO, StoreError),
+    ],
+)
+def test_each_failure_of_the_disk_has_its_name(code: int, error: type[StoreError]) -> None:
+    failure = as_store_error(OSError(code, "why"), Path("state.json"))
+    assert type(failure) is error
+    assert "state.json" in str(failure)
 
 
 def test_rows_that_are_not_json_are_refused_before_anything_is_kept(tmp_path: Path) -> None:
