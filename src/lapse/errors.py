@@ -78,7 +78,10 @@ class InvalidValue(CallerError, ValueError):
     """
 
     def __init__(self, field: str, value: object, remedy: str) -> None:
-        shown = repr(value)
+        try:
+            shown = repr(value)
+        except RecursionError:  # nested too deeply is what it may be refused for
+            shown = f"a {type(value).__name__}"
         if len(shown) > _SHOWN:
             shown = f"{shown[:_SHOWN]}…"
         super().__init__(f"{field} is {shown}: {remedy}")

@@ -56,6 +56,13 @@ def stamps(found: Record) -> list[tuple[str, str | None, str | None]]:
     return [(str(s.source), s.version, s.within) for s in found.stamps]
 
 
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
 # -- from a suggestion to a record -----------------------------------------------------------------
 
 
@@ -155,6 +162,7 @@ def test_a_policy_that_does_not_watch_needs_no_dependency() -> None:
         ({"a": BIG}, {"a": BIG}, False),  # equal to nothing, itself included
         ({"a": 1}, {"a": {1, 2}}, False),
         ({"a": 1}, {"a": object()}, False),
+        ({"a": {}}, {"a": nested(5_000)}, False),
         ({"a": 1, "b": 2}, {"a": 1}, False),
     ],
 )
@@ -180,17 +188,11 @@ def test_without_when_a_fix_is_for_the_equal_request_alone() -> None:
     assert not fix.holds_for({"a": object()})
 
 
-def nested(levels: int) -> dict[str, Any]:
-    value: dict[str, Any] = {}
-    for _ in range(levels):
-        value = {"in": value}
-    return value
-
-
 def test_what_has_no_canonical_form_has_no_fingerprint() -> None:
     assert fingerprint_of({"n": BIG}) is None
     assert fingerprint_of({"n": float("nan")}) is None
     assert fingerprint_of({"s": "\ud800"}) is None
+    assert fingerprint_of(nested(5_000)) is None
     assert fingerprint_of({"a": 1}) == fingerprint_of({"a": 1.0}) != fingerprint_of({"a": True})
 
 
