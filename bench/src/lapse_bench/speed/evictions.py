@@ -16,7 +16,7 @@ from lapse.ledger import seal
 from lapse.storage import RandomIds
 from lapse_bench.speed.memories import memory_over
 from lapse_bench.speed.pairs import WARM_UP, Pair
-from lapse_bench.speed.records import ISSUER, PER_ROW, TABLES, row
+from lapse_bench.speed.records import ISSUER, PER_ROW, TABLES
 
 if TYPE_CHECKING:
     from lapse.ledger import Change, Source, State
@@ -42,9 +42,10 @@ class Bare:
     def of(cls, state: State) -> Bare:
         """The same entries as a state's."""
         bare = cls()
-        for number, record in enumerate(state):
+        for record in state:
             bare.entries[record.id] = record
-            bare.index.setdefault(row(number), set()).add(record.id)
+            source = next(stamp.source for stamp in record.stamps if stamp.source.kind == "row")
+            bare.index.setdefault(source, set()).add(record.id)
         return bare
 
     def evict(self, source: Source) -> None:
@@ -82,7 +83,7 @@ class _Moves:
 
 def row_eviction(state: State, bare: Bare) -> Pair:
     """Decide which fixes go and let go of them, against the deletion of their entries."""
-    rows = _spread(len(state), part=0)
+    rows = _spread(bare)
     moves, left, ids = _Moves(rows, _versions(state)), iter(rows), RandomIds()
     ready: list[tuple[Moved, TableChanges, list[Change]]] = []
 
@@ -117,7 +118,7 @@ def row_eviction(state: State, bare: Bare) -> Pair:
 
 def row_eviction_with_entry(state: State, bare: Bare) -> Pair:
     """The whole way of a diff into a memory, but for the store."""
-    rows = _spread(len(state), part=1)
+    rows = _spread(bare)
     moves, left = _Moves(rows, _versions(state)), iter(rows)
     memory = memory_over(state)
     ready: list[tuple[TableChanges, Lesson]] = []
@@ -157,8 +158,7 @@ def _versions(state: State) -> dict[str, str]:
     return {source.name: version for source, version in marks if version is not None}
 
 
-def _spread(records: int, *, part: int) -> list[Source]:
-    """Rows from all over the state, another set for each part."""
-    wanted = _TURNS + WARM_UP
-    spacing = max(1, records // PER_ROW // (2 * wanted + 2))
-    return [row(((2 * turn + part) * spacing) * PER_ROW) for turn in range(wanted)]
+def _spread(bare: Bare) -> list[Source]:
+    """As many rows as are needed, from all over."""
+    rows, wanted = list(bare.index), _TURNS + WARM_UP
+    return [rows[turn * len(rows) // wanted] for turn in range(wanted)]

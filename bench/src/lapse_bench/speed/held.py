@@ -63,6 +63,7 @@ def _resident() -> int:
 
 def _grown(build: Callable[[], object]) -> int:
     gc.collect()
+    gc.disable()
     before = _resident()
     held = build()
     gc.collect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 from lapse.contract import A2D
@@ -58,13 +59,24 @@ class Undurable:
         """Nothing to give back."""
 
 
-def filled(records: int) -> State:
-    """A state of so many fixes, two stamps each, ten to a row, all reconciled."""
+def filled(records: int, *, unsettled: bool = False) -> State:
+    """A state of so many fixes, two stamps each, ten to a row, all reconciled.
+
+    Args:
+        records: how many.
+        unsettled: whether one more table, under none of them, waits to be reconciled.
+    """
     marks = {
         Source.table(ISSUER, f"table_{number}"): Mark("1.0.0", "1.0.0") for number in range(TABLES)
     }
+    if unsettled:
+        marks[Source.table(ISSUER, "table_that_moved")] = Mark("1.0.0", "1.0.1")
     marks[Source.rules(ISSUER)] = Mark("ec524f499ebe", "ec524f499ebe")
-    return State.restore(genesis("speed"), many(records), marks)
+    gc.disable()  # millions of new objects, none of them garbage: looking for it takes longer
+    try:
+        return State.restore(genesis("speed"), many(records), marks)
+    finally:
+        gc.enable()
 
 
 def memory_over(state: State) -> Memory:

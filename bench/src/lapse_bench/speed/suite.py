@@ -34,7 +34,7 @@ RATIOS: Final = (
 )
 """The ratios that have goals; others beside them say what lies around the measured path."""
 
-_BESIDE: Final = ("row_eviction_with_entry", "durable_learn")
+_BESIDE: Final = ("validated_get_unsettled", "row_eviction_with_entry", "durable_learn")
 _MEMORY: Final = "memory"
 
 
@@ -103,6 +103,9 @@ def _measured(
 ) -> Iterator[Measured]:
     pairs: dict[str, Callable[[Path], AbstractContextManager[Pair]]] = {
         "validated_get": lambda _: _plain(partial(lookups.validated_get, seed=seed)),
+        "validated_get_unsettled": lambda _: _plain(
+            partial(lookups.validated_get, seed=seed, unsettled=True)
+        ),
         "unchanged_envelope": lambda _: _plain(lookups.unchanged_envelope),
         "durable_put": lambda place: _plain(partial(puts.durable_put, place)),
         "durable_learn": lambda place: _plain(partial(puts.durable_learn, place)),
