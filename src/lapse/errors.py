@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 _SHOWN = 80
-"""Characters of an offending value that a message repeats: enough to find it, too few for a body."""
+"""Characters of an offending value that a message repeats: enough to find it, no whole body."""
 
 
 class LapseError(Exception):
