@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from lapse.cli import ledger, memory
+from lapse.cli.mcp import mcp_proxy
 from lapse.cli.output import (
     Exit,
     Format,
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.add_typer(memory.app, name="memory")
 app.add_typer(ledger.app, name="ledger")
+app.command(name="mcp-proxy")(mcp_proxy)
 
 _DEMOS = "lapse.demos"
 """The entry-point group under which a distribution offers demonstrations."""
