@@ -210,10 +210,8 @@ def _records(state: State, ids: Collection[str]) -> Iterator[Record]:
 
 
 def _stamped(record: Record, source: Source) -> str | None:
-    for stamp in record.stamps:
-        if stamp.source == source:
-            return stamp.version
-    return None
+    # The index found the record under this very source.
+    return next(stamp.version for stamp in record.stamps if stamp.source == source)
 
 
 A0: Final = KeepNone()

@@ -18,7 +18,7 @@ unloaded only by a response that carries the whole map.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from lapse.contract.fixes import learned, same_fix
 from lapse.contract.verdicts import (
@@ -325,7 +325,9 @@ def _draft(
         case Suspend(move, _, reason):
             yield _of_source(ChangeKind.OBSERVED, move, reason, at)
         case Reject():
-            return
+            pass
+        case _:
+            assert_never(verdict)
 
 
 def _of_source(kind: ChangeKind, move: Moved, reason: Reason, at: Instant) -> Draft:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ from lapse.contract import (
     settle,
     unvouched,
 )
-from lapse.ledger import ChangeKind, Mark, Source, State, Status, genesis, seal
+from lapse.ledger import ChangeKind, Mark, Source, Stamp, State, Status, genesis, seal, writing
 from lapse.testing import SequenceIds
 
 HERE = "https://api.example"
@@ -256,10 +257,24 @@ def test_a_record_under_two_tables_goes_once_and_is_counted_once() -> None:
     ]
 
 
-def test_a_consumer_under_no_table_is_not_counted_as_left_under_it() -> None:
-    client = taught(fix("a"), fix("b"), policy=A2DC)
+def test_consumers_that_go_are_counted_where_they_stood() -> None:
+    client = taught(fix("a"), fix("b"), fix("c"), policy=A2DC)
+    a, b, _ = client.state
+    on_a = Stamp(Source.record(a.id), "1")
+    for consumer in (
+        replace(a, id="elsewhere", slot="1", stamps=(on_a,)),
+        replace(b, id="same table", slot="2", stamps=(on_a, *b.stamps)),
+    ):
+        drafted = writing(client.state, consumer, at=6, reason="r", actor="test", salt="s")
+        for change in seal(drafted, client.state.head):
+            client.state.apply(change)
     verdicts = client.settle(lesson(versions={"codes": "v2"}), answer("v1", "v2", {"a": "z"}))
-    assert [v.records for v in verdicts if isinstance(v, Restamp)] == [1]
+    assert [v.record.id for v in verdicts if isinstance(v, Evict)] == [
+        a.id,
+        "elsewhere",
+        "same table",
+    ]
+    assert [v.records for v in verdicts if isinstance(v, Restamp)] == [2]
 
 
 def test_moves_that_somebody_else_has_settled_are_passed_over() -> None:
