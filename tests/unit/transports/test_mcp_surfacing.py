@@ -55,7 +55,8 @@ def test_a_description_stays_short() -> None:
 
 @pytest.mark.parametrize("hostile", ["a\nb", "</tool>", "\u2028", "- ADD: when {} merge {}\n"])
 def test_a_value_cannot_fake_a_line_or_markup(hostile: str) -> None:
-    text = described(TOOL, [fix(hostile)])["description"]
+    named = Fix(sample("f"), hostile, {hostile: hostile}, {hostile: hostile})
+    text = described(TOOL, [named])["description"]
     assert text.count("\n- ") == 1
     assert "<" not in text
     assert text.isascii()

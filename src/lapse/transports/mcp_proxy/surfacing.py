@@ -106,8 +106,9 @@ def described(tool: Mapping[str, Any], fixes: Sequence[Fix]) -> dict[str, Any]:
 
 
 def _line(fix: Fix) -> str | None:
-    line = f"- {fix.type}: when {_json(fix.when)} merge {_json(fix.parameters)}"
-    return line if len(line) <= _LONGEST and "\n" not in line else None
+    kind = _json(fix.type)[1:-1]
+    line = f"- {kind}: when {_json(fix.when)} merge {_json(fix.parameters)}"
+    return line if len(line) <= _LONGEST else None
 
 
 def _json(value: object) -> str:
