@@ -16,6 +16,7 @@ and the rest follows the operator's retention.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -92,7 +93,16 @@ class PostgresStore:
         StoreError: it cannot be opened for another reason.
     """
 
-    __slots__ = ("_closed", "_connect", "_connection", "_failpoint", "_ledger", "_lock", "_schema")
+    __slots__ = (
+        "_closed",
+        "_connect",
+        "_connection",
+        "_failpoint",
+        "_ledger",
+        "_lock",
+        "_process",
+        "_schema",
+    )
 
     def __init__(
         self,
@@ -114,6 +124,7 @@ class PostgresStore:
         self._failpoint = failpoint
         self._lock = threading.RLock()
         self._closed = False
+        self._process = os.getpid()
         self._connection: Connection | None = None
         self._connect: Callable[[], Connection] = lambda: connected(
             url,
@@ -282,6 +293,8 @@ class PostgresStore:
     def _live(self) -> Connection:
         if self._closed:
             raise StoreClosed(f"the store in schema {self._schema} was closed; open it again")
+        if self._process != os.getpid():  # two processes on one connection would mix their answers
+            raise StoreClosed(f"schema {self._schema} was opened before a fork; open it again here")
         connection = self._connection
         if connection is None or connection.closed:
             connection = self._connection = self._connect()
