@@ -48,7 +48,7 @@ class Model(StrEnum):
     MEMORYLESS = "memoryless"
     """Pooled rates; the time since the last move says nothing."""
     RHYTHM = "rhythm"
-    """Waits that are alike, by more than a memoryless model can explain."""
+    """Waits that are alike as those of a schedule are, for as long as it may last."""
     UNKNOWN = "unknown"
     """It was never watched. Unknown is not valid: the probability is 1, and says nothing."""
 
@@ -318,20 +318,25 @@ class Outlook:
         return found
 
     def _moving(self, number: int, span: Instant) -> float:
+        """The chance that it moves after now."""
+        plain = self._rates.chance(number, span)
         known = self._rhythms.get(number)
         if known is None:
-            return self._rates.chance(number, span)
-        return known.chance(self.now, span, quiet_until=self._drift.quiet_until(number))
+            return plain
+        in_time = known.chance(self.now, span, quiet_until=self._drift.quiet_until(number))
+        return known.lasting * in_time + (1 - known.lasting) * plain
 
     def _moved_since(self, number: int) -> float:
         """The chance that it moved after it was last known to stand, and up to now."""
         if not self._drift.watches(number):
             return 1.0  # nobody knows since when
         quiet = self._drift.quiet_until(number)
+        plain = self._rates.chance(number, self.now - quiet)
         known = self._rhythms.get(number)
         if known is None:
-            return self._rates.chance(number, self.now - quiet)
-        return known.chance(quiet, self.now - quiet, quiet_until=quiet)
+            return plain
+        in_time = known.chance(quiet, self.now - quiet, quiet_until=quiet)
+        return known.lasting * in_time + (1 - known.lasting) * plain
 
     def _group(self, number: int) -> int | str:
         """With what a source is pooled: the rows of its table, or the tables of its issuer."""

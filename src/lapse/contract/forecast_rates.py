@@ -5,8 +5,8 @@ does not move a hundred times a year. Each row's rate is therefore drawn from it
 table's from its issuer's, and the issuer's from Jeffreys' prior, with strengths that are constants
 here. What a stretch of watching or a move counts for halves with its age; the chance is the plain
 mean over four half-lives, because real tables differ in how long their past stays true and no
-single half-life was best on them (docs/decisions/0051). Age is counted back from the last look of
-all, not from today: while nobody looks nothing is forgotten, and waiting restores no trust.
+single half-life was best on them (docs/decisions/0051). Age is counted back from the last look at
+the issuer, not from today: while nobody looks nothing is forgotten, and waiting restores no trust.
 
 A move of which it is only known that it fell between two looks has the likelihood of "at least one
 in that time", 1 - exp(-rate * time): counting such moves over the time watched is biased, the more
@@ -46,6 +46,8 @@ _POINTS: Final = 256
 """Points of the numeric posterior, spread over the logarithm of the rate."""
 _TAIL: Final = 12.0
 """Natural log units of posterior density that the numeric posterior reaches down to."""
+_FASTEST: Final = 1e9
+"""Moves a day; keeps what was watched for no time at all from being infinite times nothing."""
 _JEFFREYS: Final = 0.5
 """The shape of Jeffreys' prior of a Poisson rate: half a move, seen in no time."""
 
@@ -81,7 +83,7 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The columns of a drift as arrays, in days before its last look."""
+    """The columns of a drift as arrays, in days before the last look at their issuer."""
 
     parents: Integers
     issuers: Integers
@@ -188,27 +190,30 @@ class Rates:
 def _seen(drift: Drift) -> _Seen:
     import numpy as np  # noqa: PLC0415
 
-    last = drift.latest()
-
     def column(values: Iterable[int]) -> Integers:
         return np.array(values, dtype=np.int64)
 
-    def ago(*instants: Integers) -> Floats:
-        return (last - np.concatenate(instants).astype(np.float64)) / DAY
+    parents, issuers, starts = map(column, (drift.parents, drift.issuers, drift.starts))
+    seen = column(drift.seen)
+    last = np.zeros(int(issuers.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(last, issuers[parents < 0], seen[parents < 0])
 
-    parents, starts = column(drift.parents), column(drift.starts)
-    known = np.where(parents < 0, column(drift.seen), column(drift.explained)[parents])
+    def ago(of: Integers, instants: Integers) -> Floats:
+        return (last[issuers[of]] - instants) / DAY
+
+    known = np.where(parents < 0, seen, column(drift.explained)[parents])
     going = np.flatnonzero(starts != UNWATCHED)
-    of, start, end = map(column, drift.spans)
+    ended, start, end = map(column, drift.spans)
+    span_of = np.concatenate([ended, going])
     move_of, since, at, looks = map(column, drift.moves)
     return _Seen(
         parents=parents,
-        issuers=column(drift.issuers),
-        span_of=np.concatenate([of, going]),
-        span_from=ago(start, starts[going]),
-        span_to=ago(end, np.maximum(starts, known)[going]),
+        issuers=issuers,
+        span_of=span_of,
+        span_from=ago(span_of, np.concatenate([start, starts[going]])),
+        span_to=ago(span_of, np.concatenate([end, np.maximum(starts, known)[going]])),
         move_of=move_of,
-        move_at=ago(at),
+        move_at=ago(move_of, at),
         gaps=(at - since) / DAY,
         looks=looks,
     )
@@ -246,7 +251,8 @@ def _pooled(
     for _ in range(_ROUNDS if bool(seen.gaps.any()) else 1):
         moved = _summed(seen.move_of, expected, count)
         means = _means(seen, moved, exposed, sizes, taken)
-        in_gap = np.maximum(means[seen.move_of] * seen.gaps, np.finfo(np.float64).tiny)
+        rates = np.minimum(means[seen.move_of], _FASTEST)
+        in_gap = np.maximum(rates * seen.gaps, np.finfo(np.float64).tiny)
         expected = weights * (in_gap / -np.expm1(-in_gap))
     shapes = np.where(seen.parents >= 0, taken.row_shape, taken.table_shape)
     # Where nothing was watched the mean is infinite and the prior no time at all: all can happen.

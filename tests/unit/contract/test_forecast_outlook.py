@@ -171,13 +171,13 @@ def test_a_rhythm_speaks_for_the_row_that_has_it() -> None:
     assert set(soon.rhythms) == {CODES, GROWTH}
     calm = soon.of(GROWTH, WEEK)
     assert calm.model is Model.RHYTHM
-    assert calm.probability == calm.low < 0.01
+    assert calm.probability == calm.low < 0.05
     drift.known_until(627 * DAY)
     due = Outlook(drift, 627 * DAY).of(GROWTH, WEEK)
-    assert due.probability > 0.9
+    assert due.probability > 0.9 > Outlook(drift, 627 * DAY).rates.chance(1, WEEK)
     assert due.high >= due.probability
     unasked = Outlook(drift, 634 * DAY).of(GROWTH, WEEK)
-    assert unasked.confidence < 0.1
+    assert unasked.confidence < 0.15
     drift.look(Look(CODES, 627 * DAY, gone=("growth",)))
     assert set(Outlook(drift, 627 * DAY).rhythms) == {CODES}
 

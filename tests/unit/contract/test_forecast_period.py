@@ -29,16 +29,17 @@ def beat(count: int, *, period: float = 30, jitter: float = 0.05, seed: int = 3)
 
 
 def test_a_planted_rhythm_is_found() -> None:
-    planted = moves(beat(12))
+    planted = moves(beat(14))
     found = rhythm(planted, planted[-1].at, level=LEVEL)
     assert found is not None
     assert found.period / DAY == pytest.approx(30, rel=0.05)
-    assert found.cycles == 11
+    assert found.cycles == 13
+    assert found.lasting == 13 / 15
     assert found.gain > -math.log(LEVEL)
 
 
 def test_a_planted_rhythm_is_found_through_looks_that_are_close_enough() -> None:
-    planted = moves(beat(24), look_every=1)
+    planted = moves(beat(30), look_every=1)
     found = rhythm(planted, planted[-1].at, level=LEVEL)
     assert found is not None
     assert found.period / DAY == pytest.approx(30, rel=0.05)
@@ -52,7 +53,7 @@ def test_looks_as_rare_as_the_moves_show_no_rhythm_of_their_own() -> None:
 
 
 def test_few_cycles_are_no_rhythm_however_exact() -> None:
-    planted = moves([30.0 * n for n in range(1, 7)])
+    planted = moves([30.0 * n for n in range(1, 13)])
     assert rhythm(planted, planted[-1].at, level=0.5) is None
 
 
@@ -72,8 +73,13 @@ def test_what_is_merely_steadier_than_chance_is_no_rhythm() -> None:
     assert rhythm(steady, steady[-1].at, level=LEVEL) is None
 
 
+def test_a_habit_that_is_kept_to_a_quarter_is_no_schedule() -> None:
+    habit = moves(beat(130, period=7, jitter=0.25))
+    assert rhythm(habit, habit[-1].at, level=LEVEL) is None
+
+
 def test_a_rhythm_that_stopped_is_claimed_no_longer() -> None:
-    planted = moves(beat(12))
+    planted = moves(beat(14))
     end = planted[-1].at
     assert rhythm(planted, end + 30 * DAY, level=LEVEL) is not None
     assert rhythm(planted, end + 300 * DAY, level=LEVEL) is None

@@ -148,6 +148,13 @@ def test_what_was_watched_for_no_time_can_do_anything() -> None:
     assert rates.chance(row(drift, "a"), 0) == 0
 
 
+def test_looks_at_one_issuer_do_not_age_what_is_known_of_another() -> None:
+    drift = exact([(10, ("a",))], watched=("a",), end=100)
+    before = Rates(drift).chance(row(drift, "a"), 30 * DAY)
+    drift.look(Look(Source.table("other", "codes"), 9_000 * DAY))
+    assert Rates(drift).chance(row(drift, "a"), 30 * DAY) == pytest.approx(before)
+
+
 def test_nothing_seen_gives_no_rates() -> None:
     assert list(Rates(Drift()).chances(np.array([], dtype=np.int64), DAY)) == []
 
