@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 from lapse.cli import ledger, memory
+from lapse.cli.gateway import gateway
 from lapse.cli.mcp import mcp_proxy
+from lapse.cli.metrics import AliasTables, ClientHeader, WithMetrics, around
 from lapse.cli.output import (
     Exit,
     Format,
@@ -31,6 +33,7 @@ app = typer.Typer(
 )
 app.add_typer(memory.app, name="memory")
 app.add_typer(ledger.app, name="ledger")
+app.command()(gateway)
 app.command(name="mcp-proxy")(mcp_proxy)
 
 _DEMOS = "lapse.demos"
@@ -102,6 +105,9 @@ def serve(
             show_envvar=True,
         ),
     ] = None,
+    metrics: WithMetrics = False,
+    alias_tables: AliasTables = False,
+    client_header: ClientHeader = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Run a contract server from one file."""
@@ -117,7 +123,13 @@ def serve(
             )
 
         serve_file(
-            file, host=host, port=port, operator_token=operator_token, state_file=state, bound=bound
+            file,
+            host=host,
+            port=port,
+            operator_token=operator_token,
+            state_file=state,
+            bound=bound,
+            around=around(metrics, alias_tables=alias_tables, client_header=client_header),
         )
     if format_ is Format.TABLE:
         say("Stopped; requests that were open have been answered.")
