@@ -6,6 +6,19 @@ service's half keeps tables, rules and the graph, and turns a violated policy in
 """
 
 from lapse.contract.declarations import Declaration, declaration
+from lapse.contract.detection import (
+    A2DO,
+    A2DR,
+    A2DRC,
+    DETECTION,
+    LAZY,
+    Detection,
+    DetectionPolicy,
+    anchors,
+    is_confirmed,
+    reachable,
+    tables_under,
+)
 from lapse.contract.eviction import (
     A0,
     A1,
@@ -75,6 +88,7 @@ from lapse.contract.registry import LogBounds, LogEntry, Registry, Reload
 from lapse.contract.rules import BY_KEY, Rule, fingerprint, member
 from lapse.contract.tables import Diff, Table, diff, following_version, node_id, row_version
 from lapse.contract.verdicts import (
+    Alert,
     Evict,
     Keep,
     Moved,
@@ -94,12 +108,18 @@ __all__ = [
     "A2D",
     "A2DC",
     "A2DG",
+    "A2DO",
+    "A2DR",
+    "A2DRC",
     "BY_KEY",
     "DAY",
+    "DETECTION",
+    "LAZY",
     "NAME_CHARACTERS",
     "PATCH_SENTENCE",
     "POLICIES",
     "Adjacency",
+    "Alert",
     "Answers",
     "Assumptions",
     "ByRow",
@@ -110,6 +130,8 @@ __all__ = [
     "Constant",
     "Consumption",
     "Declaration",
+    "Detection",
+    "DetectionPolicy",
     "Diff",
     "Drift",
     "Edge",
@@ -166,6 +188,7 @@ __all__ = [
     "Violation",
     "Write",
     "amend",
+    "anchors",
     "check_name",
     "co_drift",
     "declaration",
@@ -176,6 +199,7 @@ __all__ = [
     "fingerprint_of",
     "following_version",
     "forecast",
+    "is_confirmed",
     "is_name",
     "leaks",
     "learn",
@@ -185,9 +209,11 @@ __all__ = [
     "moved",
     "needs_changes",
     "node_id",
+    "reachable",
     "rhythm",
     "row_version",
     "settle",
+    "tables_under",
     "unvouched",
     "violations",
     "word",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lapse.contract.messages import Envelope, Suggestion
+    from lapse.contract.rules import Rule
     from lapse.ledger import Instant, JsonObject
 
 __all__ = ["Fix", "Lesson", "amend", "fingerprint_of", "learned", "same_fix"]
@@ -44,6 +45,9 @@ class Lesson:
         request: the request's members; None when it was not a JSON object.
         envelope: the contract members of the answer.
         at: when it arrived.
+        applied: the ids of the remembered fixes that the request had; a policy that looks at rules
+            takes note of those that were accepted.
+        declared: the service's rules as they stand, when somebody has asked for them.
     """
 
     issuer: str
@@ -51,6 +55,13 @@ class Lesson:
     request: JsonObject | None
     envelope: Envelope
     at: Instant
+    applied: tuple[str, ...] = ()
+    declared: tuple[Rule, ...] | None = None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether it says more than which versions there are."""
+        return bool(self.envelope.suggestions or self.applied) or self.declared is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ storing first would evict the fix just learned):
 3. `settle`: evict what changed, restamp the rest; what is not known yet stays held and unserved.
 4. `unvouched`: which tables do the suggestions rest on that no held record vouches for? A response
    may be late, or come from a cache; ask what changed since *its* version.
-5. `learn`: only now turn suggestions that are known to be current into records.
+5. `learn`: only now turn suggestions that are known to be current into records, after a policy that
+   looks at rules has compared their vectors with what is held (`lapse.contract.detection`).
 
 Nothing is read into the order of versions, and a table the response does not mention is reported
 unloaded only by a response that carries the whole map.
@@ -20,8 +21,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from lapse.contract.detection import DetectionPolicy
 from lapse.contract.fixes import learned, same_fix
 from lapse.contract.verdicts import (
+    Alert,
     Evict,
     Keep,
     Moved,
@@ -57,8 +60,8 @@ __all__ = [
 ACTOR = "contract"
 """Who decided, in the ledger."""
 
-Settlement: TypeAlias = Evict | Restamp | Suspend
-Learnt: TypeAlias = Write | Supersede | Keep | Reject
+Settlement: TypeAlias = Evict | Restamp | Suspend | Alert
+Learnt: TypeAlias = Write | Supersede | Keep | Reject | Evict | Alert
 
 Answers: TypeAlias = "Mapping[tuple[Source, str | None], TableChanges]"
 """What the service said changed, by the table and the version since which it was asked."""
@@ -134,9 +137,19 @@ def settle(
             for evict in evictions:
                 lost.update({stamp.source.container for stamp in evict.record.stamps})
         verdicts += evictions
-        reason = Reason.RULES_NOT_WATCHED if move.source.kind == "rules" else Reason.ROW_UNCHANGED
-        verdicts.append(Restamp(known, left, reason))
+        verdicts += _restamped(policy, known, left)
     return tuple(verdicts)
+
+
+def _restamped(policy: EvictionPolicy, known: Moved, left: int) -> Iterator[Restamp | Alert]:
+    if known.source.kind != "rules":
+        yield Restamp(known, left)
+    elif isinstance(policy, DetectionPolicy) and policy.stamps:
+        if known.now != known.was:
+            yield Alert(known)
+        yield Restamp(known, left, Reason.RULES_MOVED)
+    else:
+        yield Restamp(known, left, Reason.RULES_NOT_WATCHED)
 
 
 def _is_under(evict: Evict, source: Source) -> bool:
@@ -176,6 +189,7 @@ def learn(
 ) -> tuple[Learnt, ...]:
     """The verdicts about the response's suggestions, on the state after `settle` was applied."""
     verdicts: list[Learnt] = []
+    shown: list[Record] = []
     placed: dict[str, list[Record]] = {}
     read_at: dict[Source, str | None] = {}
     for suggestion in lesson.envelope.suggestions:
@@ -188,6 +202,8 @@ def learn(
         if isinstance(record, Reason):
             verdicts.append(Reject(suggestion, record))
         elif policy.watches:
+            if suggestion.tables:
+                shown.append(record)
             verdicts.append(_place(state, record, placed.setdefault(record.slot, [])))
         else:
             verdicts.append(Write(record))
@@ -195,6 +211,8 @@ def learn(
     for slot, written in placed.items():
         standing = state.in_slot(lesson.issuer, slot) if written else ()
         verdicts += [Supersede(r, written[-1].id) for r in standing if r.id not in kept]
+    if isinstance(policy, DetectionPolicy):
+        return (*policy.detected(state, lesson, shown, new_id=new_id), *verdicts)
     return tuple(verdicts)
 
 
@@ -302,7 +320,10 @@ def drafts(
 
 
 def _draft(
-    verdict: Restamp | Suspend | Learnt, state: State, lesson: Lesson, new_id: Callable[[], str]
+    verdict: Restamp | Suspend | Alert | Write | Supersede | Keep | Reject,
+    state: State,
+    lesson: Lesson,
+    new_id: Callable[[], str],
 ) -> Iterator[Draft]:
     at = lesson.at
     match verdict:
@@ -324,7 +345,7 @@ def _draft(
             yield _of_source(ChangeKind.ADVANCED, move, reason, at)
         case Suspend(move, _, reason):
             yield _of_source(ChangeKind.OBSERVED, move, reason, at)
-        case Reject():
+        case Reject() | Alert():
             pass
         case _:
             assert_never(verdict)

@@ -10,7 +10,18 @@ if TYPE_CHECKING:
     from lapse.contract.messages import Suggestion
     from lapse.ledger import Receipt, Record, Source
 
-__all__ = ["Evict", "Keep", "Moved", "Reason", "Reject", "Restamp", "Supersede", "Suspend", "Write"]
+__all__ = [
+    "Alert",
+    "Evict",
+    "Keep",
+    "Moved",
+    "Reason",
+    "Reject",
+    "Restamp",
+    "Supersede",
+    "Suspend",
+    "Write",
+]
 
 
 class Reason(StrEnum):
@@ -31,12 +42,20 @@ class Reason(StrEnum):
     """A row that the fix rests on follows from one that changed."""
     DEPENDENCY_EVICTED = "dependency_evicted"
     """The fix rests on another record, and that one went."""
+    RULES_MOVED = "rules_moved"
+    """The rules moved, and the policy acts on that; of an alert, that they did."""
+    TABLE_GAINED = "table_gained"
+    """The rules lead from the fix to a table that it was not made from."""
 
     # what stays
     ROW_UNCHANGED = "row_unchanged"
     """The table moved, and none of the rows that count did."""
     RULES_NOT_WATCHED = "rules_not_watched"
     """The rules moved, and the policy does not act on rules."""
+    TABLE_LOST = "table_lost"
+    """The rules no longer lead to a table, and the fix stands without it."""
+    APPLIED = "applied"
+    """A request that had the fix was accepted."""
     AWAITING_DIFF = "awaiting_diff"
     """The table moved, and what changed in it is not known yet."""
     CONFIRMED = "confirmed"
@@ -80,6 +99,14 @@ class Moved:
     source: Source
     was: str | None
     now: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Rules moved; what follows from it is said by other verdicts."""
+
+    moved: Moved
+    reason: Reason = Reason.RULES_MOVED
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ class Memory:
             if len(asked) == before:
                 break
             self._settle(lesson, asked)
-        if lesson.envelope.suggestions:
+        if lesson.teaches:
             yield from _ask(self._unvouched(lesson, asked), asked)
             self._learn(lesson, asked)
         self._remember_seen(lesson)

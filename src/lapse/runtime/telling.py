@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from lapse.contract import Evict, Keep, Reject, Restamp, Supersede, Suspend, Write
+from lapse.contract import Alert, Evict, Keep, Reject, Restamp, Supersede, Suspend, Write
 from lapse.runtime.events import Event
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def event_of(verdict: Settlement | Learnt, lesson: Lesson) -> Event:
             told = event(what=what, source=move.source, count=count)
         case Suspend(move, count):
             told = event(what="suspended", source=move.source, count=count)
+        case Alert(move):
+            told = event(what="alert", source=move.source)
         case Write(record):
             told = event(what="stored", record=record.id)
         case Supersede(record):

@@ -14,6 +14,7 @@ MOVED = Moved(Source.table("i", "t"), "1", "2")
 
 def test_reason_codes_are_stable() -> None:
     assert sorted(Reason) == [
+        "applied",
         "awaiting_diff",
         "confirmed",
         "dependency_evicted",
@@ -30,8 +31,11 @@ def test_reason_codes_are_stable() -> None:
         "row_moved",
         "row_unchanged",
         "row_unknown",
+        "rules_moved",
         "rules_not_watched",
+        "table_gained",
         "table_gone",
+        "table_lost",
         "table_moved",
         "unconfirmed",
         "unknown_version",
