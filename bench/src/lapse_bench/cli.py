@@ -1,6 +1,6 @@
 """The command `lapse-bench`.
 
-``run payments``, ``run organic``, ``speed`` and ``thin``. With ``--format json`` there is nothing
+``run payments``, ``run organic``, ``run rules``, ``speed`` and ``thin``. With ``--format json`` there is nothing
 but JSON on standard output; progress goes to standard error. The exit code is 0 when all is well, 1
 when the run found a problem (its result says which), and 2 when the command was wrong.
 """
@@ -21,6 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from lapse.errors import CallerError, LapseError
 from lapse_bench import reports
 from lapse_bench.arms import ARMS, ORGANIC_ARMS, chosen
+from lapse_bench.foresight.command import run as run_foresight
 from lapse_bench.planners import planner as planner_named
 from lapse_bench.provenance import gathered
 from lapse_bench.traces import SHIPPED as TRACES
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 run_app = typer.Typer(help="Run a benchmark.", no_args_is_help=True)
 app.add_typer(run_app, name="run")
+run_app.command("foresight")(run_foresight)
 
 
 class Form(StrEnum):
@@ -140,6 +142,38 @@ def run_organic(
         provenance=gathered(date=_now()),
     )
     _finish(result, organic_table(result), form, out)
+
+
+@run_app.command("rules")
+def run_rules(
+    planner: _Planner = "oldest",
+    arms: Annotated[
+        str, typer.Option(help="Which detection policies, with commas between.")
+    ] = "A2D,A2DC,A2DR,A2DRC,A2DO",
+    scenario: Annotated[Path | None, typer.Option(help="A file with another rule stream.")] = None,
+    seed: _Seed = 0,
+    form: _Format = Form.TABLE,
+    out: _Out = None,
+) -> None:
+    """The rule stream: 36 episodes in which rules move and rows do not."""
+    from lapse_bench import rules
+    from lapse_bench.rules_stream import load_rules
+    from lapse_bench.rules_table import rules_table
+
+    stream, asked = load_rules(scenario), planner_named(planner)
+    names = rules.chosen_rule_arms(_split(arms))
+    with _progress() as progress:
+        task = progress.add_task("rules", total=len(names) * len(stream.episodes))
+        told = rules.run_rules(
+            stream,
+            asked,
+            names,
+            tell=lambda arm: progress.update(task, advance=1, description=f"rules, arm {arm}"),
+        )
+    result = rules.rules_result(
+        stream, asked, told, asked_for=planner, seed=seed, provenance=gathered(date=_now())
+    )
+    _finish(result, rules_table(result), form, out)
 
 
 @app.command("speed")

@@ -5,9 +5,3 @@ likely it is to move within the horizon. It has been given what was committed up
 nothing else; the outcome is read afterwards. Rows that one commit moved are one observation, so
 every interval comes from resampling whole periods of commits, and whole tables.
 """
-
-from lapse_bench.foresight.course import Course
-from lapse_bench.foresight.result import run_foresight
-from lapse_bench.foresight.walk import Step, walk
-
-__all__ = ["Course", "Step", "run_foresight", "walk"]

@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from lapse.contract import DAY, Assumptions, Drift, Outlook, Rates
+from lapse.ledger import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from lapse.ledger import Instant, Source
+    from lapse.ledger import Instant
     from lapse_bench.foresight.course import Commit
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-__all__ = ["BASELINES", "MODELS", "OURS", "Past", "predictions"]
+__all__ = ["BASELINES", "MODELS", "OURS", "Past", "numbers_of", "predictions", "row_of"]
 
 OURS: Final = "ours"
 BASELINES: Final = ("same_as_last", "same_as_last_literal", "global_rate", "row_rate")
@@ -121,14 +122,15 @@ class Past:
 
 def numbers_of(drift: Drift, commit: Commit) -> set[int]:
     """The sources that a commit moved, as far as the drift knows them."""
-    found = {drift.number(_row(commit.table, key)) for key in commit.moved}
+    found = {drift.number(row_of(commit.table, key)) for key in commit.moved}
     if commit.touched:
         found.add(drift.number(commit.table))
     return {number for number in found if number is not None}
 
 
-def _row(table: Source, key: str) -> Source:
-    return type(table).row(table.issuer, table.name, key)
+def row_of(table: Source, key: str) -> Source:
+    """A row of a table."""
+    return Source.row(table.issuer, table.name, key)
 
 
 def predictions(past: Past) -> tuple[dict[str, dict[str, Chances]], Sequence[int]]:

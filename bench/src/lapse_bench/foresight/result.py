@@ -55,17 +55,20 @@ def run_foresight(
     drift = kept[0]
     for commit in course.between(drift.latest(), course.until):
         drift.look(commit.look)
+    levels = {name: sheet.result(seed) for name, sheet in sheets.items()}
     return {
+        "benchmark": "foresight",
         "trace": history.name,
         "config": {
             "horizon_days": horizon_days,
             "seed": seed,
             "burn_in": BURN_IN,
             "clip": CLIP,
-            "defects": "counted" if whole else DEFECTS.get(history.name, "none known"),
+            "defects": "counted" if whole else DEFECTS.get(history.name, "none"),
             "defects_left_out": course.defects,
         },
-        "levels": {name: sheet.result(seed) for name, sheet in sheets.items()},
+        "levels": levels,
+        "helps": {name: _helps(level) for name, level in levels.items()},
         "rhythms": claims.result(drift, course.until),
         "together": _together(drift, course.until),
     }
@@ -132,12 +135,10 @@ def _together(drift: Drift, now: int) -> dict[str, Any]:
     }
 
 
-def verdicts(result: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """Where ours helps: better, worse, or not told apart, by level and baseline."""
-    found: dict[str, dict[str, str]] = {}
-    for name, level in result["levels"].items():
-        for other in BASELINES:
-            low, high = level["gain_over"][other]["interval"]
-            word = "better" if low > 0 else "worse" if high < 0 else "not told apart"
-            found.setdefault(name, {})[other] = word
+def _helps(level: dict[str, Any]) -> dict[str, str]:
+    """Against each baseline: better, worse, or not told apart by 95 % intervals."""
+    found: dict[str, str] = {}
+    for other in BASELINES:
+        low, high = level["gain_over"][other]["interval"]
+        found[other] = "better" if low > 0 else "worse" if high < 0 else "not told apart"
     return found

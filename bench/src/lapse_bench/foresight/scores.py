@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["CLIP", "EDGES", "Sheet"]
 
 CLIP: Final = 1e-4
-"""For the logarithmic score no model is held to be surer than this: one certain error is infinite."""
+"""No model is held to be surer than this in the log score: one certain error is infinite."""
 EDGES: Final = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Bins of the predicted probability; finer where most rows are."""
+_SEGMENTS: Final = ("moved_before", "never_moved")
 _DRAWS: Final = 1_000
 _INSIDE: Final = (2.5, 97.5)
 
@@ -50,7 +51,7 @@ class Sheet:
         sums += [np.bincount(place, loss) for loss in (*log, *brier)]
         for column, table in zip(np.array(sums, dtype=np.float64).T, tables, strict=True):
             self._cells[period, int(table)] = column
-        for name, mine in (("moved_before", level.known), ("never_moved", ~level.known)):
+        for name, mine in zip(_SEGMENTS, (level.known, ~level.known), strict=True):
             self._segments[name] += [mine.sum(), *(loss[mine].sum() for loss in log)]
         self._bins.append({name: _binned(level.chances[name], level.moved) for name in MODELS})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from lapse.errors import InvalidValue
-from lapse_bench.foresight.models import Past, numbers_of, predictions
+from lapse_bench.foresight.models import Past, numbers_of, predictions, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,12 +106,8 @@ def _step(
     unclear: set[int] = set()
     for commit in following:
         moved |= numbers_of(drift, commit)
-        for key in commit.defects:
-            number = drift.number(
-                type(commit.table).row(commit.table.issuer, commit.table.name, key)
-            )
-            if number is not None:
-                unclear.add(number)
+        rows = (drift.number(row_of(commit.table, key)) for key in commit.defects)
+        unclear |= {number for number in rows if number is not None}
     parents = np.array(drift.parents, dtype=np.int64)
     has_moved = np.bincount(np.array(drift.moves[0], dtype=np.int64), minlength=len(parents)) > 0
     levels: dict[str, Level] = {}
