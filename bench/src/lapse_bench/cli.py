@@ -1,7 +1,7 @@
 """The command `lapse-bench`.
 
-``run payments``, ``run organic``, ``run rules``, ``speed`` and ``thin``. With ``--format json`` there is nothing
-but JSON on standard output; progress goes to standard error. The exit code is 0 when all is well, 1
+``run payments``, ``run organic``, ``run rules``, ``speed`` and ``thin``. With ``--format json``
+there is nothing but JSON on standard output; progress goes to standard error. The exit code is 0 when all is well, 1
 when the run found a problem (its result says which), and 2 when the command was wrong.
 """
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lapse.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import httpx2
 
@@ -66,12 +66,15 @@ class Agent:
         memory: what is remembered.
         client: sends the requests; its transport fills the memory.
         issuer: whose fixes are asked for.
+        accepted: told of a first attempt that was accepted with remembered fixes in it: operation,
+            response and fixes.
     """
 
     planner: Planner
     memory: Memory
     client: httpx2.Client
     issuer: str
+    accepted: Callable[[str, httpx2.Response, Sequence[Fix]], None] = lambda *_: None
 
     def attempt(
         self, operation: str, request: JsonObject, *, holds: Callable[[Fix], bool]
@@ -100,6 +103,8 @@ class Agent:
                     f"the service broke on {operation}: {response.text}",
                     status=response.status_code,
                 )
+            if response.is_success and attempts == 1 and move.followed:
+                self.accepted(operation, response, move.followed)
             suggestions = list(_suggestions(response))
             if response.is_success or not suggestions:
                 return Episode(
