@@ -1,8 +1,9 @@
 """The command `lapse-bench`.
 
-``run payments``, ``run organic``, ``run rules``, ``speed`` and ``thin``. With ``--format json``
-there is nothing but JSON on standard output; progress goes to standard error. The exit code is 0 when all is well, 1
-when the run found a problem (its result says which), and 2 when the command was wrong.
+``run payments``, ``run organic``, ``run rules``, ``run recipes``, ``speed`` and ``thin``. With
+``--format json`` there is nothing but JSON on standard output; progress goes to standard error. The
+exit code is 0 when all is well, 1 when the run found a problem (its result says which), and 2 when
+the command was wrong.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from lapse.errors import CallerError, LapseError
 from lapse_bench import reports
 from lapse_bench.arms import ARMS, ORGANIC_ARMS, chosen
+from lapse_bench.attacks.command import app as attack_app
 from lapse_bench.foresight.command import run as run_foresight
 from lapse_bench.planners import planner as planner_named
 from lapse_bench.provenance import gathered
@@ -40,6 +42,7 @@ app = typer.Typer(
 run_app = typer.Typer(help="Run a benchmark.", no_args_is_help=True)
 app.add_typer(run_app, name="run")
 run_app.command("foresight")(run_foresight)
+app.add_typer(attack_app, name="attack")
 
 
 class Form(StrEnum):
@@ -142,6 +145,34 @@ def run_organic(
         provenance=gathered(date=_now()),
     )
     _finish(result, organic_table(result), form, out)
+
+
+@run_app.command("recipes")
+def run_recipes(
+    planner: _Planner = "oldest",
+    arms: Annotated[str, typer.Option(help="Which arms, with commas between.")] = ",".join(ARMS),
+    seed: _Seed = 0,
+    form: _Format = Form.TABLE,
+    out: _Out = None,
+) -> None:
+    """The recipe stream: 48 episodes, and fixes that rewrite a value the request already names."""
+    from lapse_bench import recipes
+    from lapse_bench.recipes_stream import load_recipes
+    from lapse_bench.recipes_table import recipes_table
+
+    stream, asked, names = load_recipes(), planner_named(planner), chosen(_split(arms))
+    with _progress() as progress:
+        task = progress.add_task("recipes", total=len(names) * len(stream.episodes))
+        told = recipes.run_recipes(
+            stream,
+            asked,
+            names,
+            tell=lambda arm: progress.update(task, advance=1, description=f"recipes, arm {arm}"),
+        )
+    result = recipes.recipes_result(
+        stream, asked, told, asked_for=planner, seed=seed, provenance=gathered(date=_now())
+    )
+    _finish(result, recipes_table(result), form, out)
 
 
 @run_app.command("rules")

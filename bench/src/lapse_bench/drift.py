@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lapse.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import httpx2
 
-    from lapse_bench.scenarios import DriftEvent, Scenario
+    from lapse_bench.scenarios import DriftEvent
 
 __all__ = ["DriftDriver"]
 
 _OK = 200
+
+
+class _Drifting(Protocol):
+    @property
+    def events(self) -> Sequence[DriftEvent]: ...
 
 
 class DriftDriver:
@@ -29,7 +34,7 @@ class DriftDriver:
 
     def __init__(
         self,
-        scenario: Scenario,
+        scenario: _Drifting,
         tables: Mapping[str, Mapping[str, Any]],
         operator: httpx2.Client,
     ) -> None:

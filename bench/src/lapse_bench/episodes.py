@@ -57,6 +57,11 @@ class Episode:
         return self.completed and self.attempts == 1
 
 
+def _nobody(operation: str, response: httpx2.Response, fixes: Sequence[Fix]) -> None:
+    """Nobody wants to know."""
+    del operation, response, fixes
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """Does tasks.
@@ -74,7 +79,7 @@ class Agent:
     memory: Memory
     client: httpx2.Client
     issuer: str
-    accepted: Callable[[str, httpx2.Response, Sequence[Fix]], None] = lambda *_: None
+    accepted: Callable[[str, httpx2.Response, Sequence[Fix]], None] = _nobody
 
     def attempt(
         self, operation: str, request: JsonObject, *, holds: Callable[[Fix], bool]
