@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -16,7 +16,8 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp.shared.memory import create_client_server_memory_streams
-from mcp_types import CallToolResult, ListRootsResult, Root, TextContent
+from mcp.shared.message import SessionMessage
+from mcp_types import CallToolResult, JSONRPCRequest, ListRootsResult, Root, TextContent
 from pydantic import FileUrl
 
 import lapse
@@ -457,3 +458,36 @@ async def test_a_memory_that_fails_does_not_stand_in_the_way(memory: Memory, mod
         done = await client.call_tool("place", {"plan": "growth", "code": "SUMMER25"})
     assert not done.is_error
     assert memory.counters["failed"] >= 1
+
+
+@pytest.mark.requirement("C-MCP-20")
+async def test_when_the_server_goes_every_open_request_is_answered(memory: Memory) -> None:
+    calls = [
+        JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/call", params={"name": "x"})
+        for number in range(5)
+    ]
+    went: list[bool] = []
+    answers: list[Any] = []
+    with anyio.fail_after(60):
+        async with (
+            create_client_server_memory_streams() as (host, proxy_host),
+            create_client_server_memory_streams() as (proxy_server, upstream),
+            anyio.create_task_group() as tasks,
+        ):
+            ends: Any = {"host": proxy_host, "upstream": proxy_server}
+
+            async def run() -> None:
+                went.append(await serve(memory, **ends, issuer="shop"))
+
+            tasks.start_soon(run)
+            for call in calls:
+                await host[1].send(SessionMessage(call))
+            for _ in calls:
+                await upstream[0].receive()
+            await upstream[1].aclose()  # the server is gone, and the host is slow to read
+            await anyio.wait_all_tasks_blocked()
+            answers += [cast("Any", await host[0].receive()).message for _ in calls]
+    assert {answer.id: answer.error.message for answer in answers} == dict.fromkeys(
+        range(5), "Connection closed"
+    )
+    assert went == [True]

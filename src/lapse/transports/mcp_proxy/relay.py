@@ -14,7 +14,7 @@ import anyio
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.shared.dispatcher import CallOptions, DispatchContext
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -67,9 +67,18 @@ class Relay:
         host: the end that the agent's host is at.
         server: the end that the server is at.
         desk: sees the requests of the host.
+        drained: waits until nothing is being written to the host.
     """
 
-    def __init__(self, host: JSONRPCDispatcher, server: JSONRPCDispatcher, desk: Desk) -> None:
+    def __init__(
+        self,
+        host: JSONRPCDispatcher,
+        server: JSONRPCDispatcher,
+        desk: Desk,
+        *,
+        drained: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._drained = drained
         self._host = host
         self._server = server
         self._desk = desk
@@ -92,6 +101,7 @@ class Relay:
             with anyio.move_on_after(_LAST_WORDS_S):
                 for answered in tuple(self._of_host.values()):
                     await answered.wait()
+                await self._drained()
             tasks.cancel_scope.cancel()
         return gone
 

@@ -15,6 +15,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from lapse.errors import InvalidValue
 from lapse.transports.mcp_exchange import issuer_of_command, issuer_of_url
+from lapse.transports.mcp_proxy.draining import Draining
 from lapse.transports.mcp_proxy.lines import Lines
 from lapse.transports.mcp_proxy.proxy import Consume, Proxy
 from lapse.transports.mcp_proxy.relay import Relay
@@ -100,7 +101,14 @@ async def serve(
         consume: what happens with fixes that hold.
     """
     desk = Proxy(memory, issuer=issuer, consume=consume)
-    relay = Relay(JSONRPCDispatcher(*host), JSONRPCDispatcher(*upstream), desk)
+    reading, writing = host
+    outgoing = Draining(writing)
+    relay = Relay(
+        JSONRPCDispatcher(reading, outgoing),
+        JSONRPCDispatcher(*upstream),
+        desk,
+        drained=outgoing.drained,
+    )
     desk.tell_host = relay.tell_host
     return await relay.run()
 
