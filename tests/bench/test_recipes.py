@@ -48,7 +48,7 @@ def test_the_stream_has_twelve_episodes_on_each_of_four_rungs() -> None:
         ("newest", "A2D", 15, 15, 12, (1, 0), 8),
     ],
 )
-def test_each_arm_retries_where_it_must_and_nowhere_else(  # noqa: PLR0913, PLR0917 - a row
+def test_each_arm_retries_where_it_must_and_nowhere_else(
     ties: str,
     arm: str,
     retries: int,
