@@ -17,6 +17,7 @@ counting that move would make every row look livelier than it is.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,7 @@ from lapse.errors import InvalidValue
 from lapse.ledger import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lapse.ledger import Instant
 
@@ -184,17 +185,29 @@ class Drift:
         of, since, at, _ = self.moves
         return [Move(since[place], at[place]) for place, whose in enumerate(of) if whose == number]
 
-    def grouped(self) -> dict[int, list[Move]]:
-        """The moves of every source that has any, oldest first."""
-        found: dict[int, list[Move]] = {}
+    def counted(self) -> Mapping[int, int]:
+        """How many moves were seen of each source that had any."""
+        return Counter(self.moves[0])
+
+    def grouped(self, *, least: int = 1) -> dict[int, list[Move]]:
+        """The moves of every source that has so many, oldest first."""
+        found: dict[int, list[Move]] = {
+            n: [] for n, seen in self.counted().items() if seen >= least
+        }
         of, since, at, _ = self.moves
         for whose, after, until in zip(of, since, at, strict=True):
-            found.setdefault(whose, []).append(Move(after, until))
+            if whose in found:
+                found[whose].append(Move(after, until))
         return found
 
     def tables(self) -> Iterator[int]:
         """The numbers of the tables and rule sets."""
         return (number for number, parent in enumerate(self.parents) if parent < 0)
+
+    def rows(self) -> list[int]:
+        """The numbers of the rows being watched."""
+        kept = enumerate(zip(self.parents, self.starts, strict=True))
+        return [n for n, (parent, start) in kept if parent >= 0 and start != UNWATCHED]
 
     def latest(self) -> Instant:
         """The last look of all; 0 when there was none."""

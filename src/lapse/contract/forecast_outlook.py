@@ -29,7 +29,7 @@ from lapse.errors import InvalidValue
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from lapse.contract.forecast_drift import Drift, Move
+    from lapse.contract.forecast_drift import Drift
     from lapse.contract.forecast_period import Rhythm
     from lapse.contract.forecast_rates import Assumptions
     from lapse.ledger import Change, Instant, Record, Source
@@ -153,11 +153,10 @@ class Outlook:
         self.now = now
         self._drift = drift
         self._rates = Rates(drift, assumptions)
-        moves = drift.grouped()
-        self._rhythms = dict(_rhythms(drift, moves))
+        self._rhythms = dict(_rhythms(drift))
         self._around: Counter[int | str] = Counter()
-        for number, seen in moves.items():
-            self._around[self._group(number)] += len(seen)
+        for number, seen in drift.counted().items():
+            self._around[self._group(number)] += seen
 
     @property
     def rates(self) -> Rates:
@@ -215,11 +214,11 @@ class Outlook:
 
     def rows(self, horizon: Instant, *, table: Source | None = None) -> tuple[Forecast, ...]:
         """The forecasts of the rows being watched, the likeliest to move first."""
-        sources = self._drift.sources
+        wanted = None if table is None else self._drift.number(table)
         found = (
             number
-            for number, parent in enumerate(self._drift.parents)
-            if parent >= 0 and self._drift.watches(number) and table in (None, sources[parent])
+            for number in self._drift.rows()
+            if table is None or self._drift.parents[number] == wanted
         )
         return self._sorted(found, horizon)
 
@@ -369,8 +368,8 @@ def _needed(record: Record) -> tuple[Source, ...]:
     return tuple(stamp.source for stamp in record.stamps if stamp.source.kind in ("row", "table"))
 
 
-def _rhythms(drift: Drift, moves: Mapping[int, list[Move]]) -> Iterable[tuple[int, Rhythm]]:
-    asked = {n: seen for n, seen in moves.items() if len(seen) > FEWEST_CYCLES}
+def _rhythms(drift: Drift) -> Iterable[tuple[int, Rhythm]]:
+    asked = drift.grouped(least=FEWEST_CYCLES + 1)
     for number, seen in asked.items():
         if drift.watches(number):
             found = rhythm(seen, drift.quiet_until(number), level=_FALSE_RHYTHMS / len(asked))

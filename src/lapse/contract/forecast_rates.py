@@ -150,7 +150,7 @@ class Rates:
             if number in self._gapped:
                 rates, masses = self.posterior(number)
                 found[place] = -float(masses @ np.expm1(-rates * days))
-        return found
+        return np.minimum(found, 1.0)  # masses sum to one but for rounding
 
     def chance(self, number: int, span: Instant) -> float:
         """As `chances`, for one source."""

@@ -98,17 +98,10 @@ class Past:
             self._transitions[level].take(self._before[level], now)
         self.origin = origin
         self.last = moved
-        rows = self._live()
+        rows = np.array(self.drift.rows(), dtype=np.int64)
         parents = np.array(self.drift.parents, dtype=np.int64)
         self.asked = {"rows": rows, "tables": np.unique(parents[rows])}
         self._before = {level: np.isin(of, list(moved)) for level, of in self.asked.items()}
-
-    def _live(self) -> Integers:
-        drift = self.drift
-        return np.array(
-            [n for n, parent in enumerate(drift.parents) if parent >= 0 and drift.watches(n)],
-            dtype=np.int64,
-        )
 
     def moved_last(self, level: str) -> NDArray[np.bool_]:
         """Which of the sources that are asked about moved in the period just ended."""

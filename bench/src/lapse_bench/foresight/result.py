@@ -99,7 +99,7 @@ class _Claims:
         """Which were claimed on the way, what that gained, and which are claimed at the end."""
         standing = Outlook(drift, now).rhythms
         return {
-            "asked": len(drift.grouped()),
+            "sources_that_moved": len(drift.counted()),
             "claimed_on_the_way": sorted(str(drift.sources[number]) for number in self._named),
             "predictions": self._scored,
             "gain_log_score": self._gain / max(1, self._scored),
