@@ -1,9 +1,9 @@
 """The command `lapse-bench`.
 
-``run payments``, ``run organic``, ``run rules``, ``run recipes``, ``speed`` and ``thin``. With
-``--format json`` there is nothing but JSON on standard output; progress goes to standard error. The
-exit code is 0 when all is well, 1 when the run found a problem (its result says which), and 2 when
-the command was wrong.
+``run payments``, ``run organic``, ``run rules``, ``run recipes``, ``report contract``, ``speed``
+and ``thin``. With ``--format json`` there is nothing but JSON on standard output; progress goes to
+standard error. The exit code is 0 when all is well, 1 when the run found a problem (its result says
+which), and 2 when the command was wrong.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from lapse_bench.attacks.command import app as attack_app
 from lapse_bench.foresight.command import run as run_foresight
 from lapse_bench.planners import planner as planner_named
 from lapse_bench.provenance import gathered
+from lapse_bench.report_command import app as report_app
 from lapse_bench.traces import SHIPPED as TRACES
 from lapse_bench.traces import described, fewer, find, read, thin
 
@@ -43,6 +44,7 @@ run_app = typer.Typer(help="Run a benchmark.", no_args_is_help=True)
 app.add_typer(run_app, name="run")
 run_app.command("foresight")(run_foresight)
 app.add_typer(attack_app, name="attack")
+app.add_typer(report_app, name="report")
 
 
 class Form(StrEnum):
