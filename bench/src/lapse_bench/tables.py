@@ -20,7 +20,7 @@ def payments_table(result: Mapping[str, Any]) -> Table:
     columns = [
         "arm",
         "retries",
-        "compliance",
+        "comply",
         "funding pre",
         "post",
         "control",
