@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+from lapse.ledger.sources import Source
+
 if TYPE_CHECKING:
     from lapse.ledger.records import Record
-    from lapse.ledger.sources import Source
 
 __all__ = ["Index"]
 
@@ -29,103 +30,117 @@ _K = TypeVar("_K")
 class Index:
     """An inverted index over dependency vectors; single-owner, not thread-safe."""
 
-    __slots__ = ("_direct", "_rows", "_sizes")
+    __slots__ = ("_others", "_tables")
 
     def __init__(self) -> None:
-        self._direct: dict[Source, _Ids] = {}
-        self._rows: dict[Source, dict[str, _Ids]] = {}
-        self._sizes: dict[Source, int] = {}
+        self._tables: dict[str, dict[str, _Table]] = {}
+        self._others: dict[Source, _Ids] = {}
 
     def add(self, record: Record) -> None:
         """Enter a record under everything it rests on."""
-        tables: list[Source] = []
+        under: list[_Table] = []
         for stamp in record.stamps:
             source = stamp.source
-            table = source.container
-            if source.kind == "row":
-                _put(self._rows.setdefault(table, {}), source.key, record.id)
-            else:
-                _put(self._direct, source, record.id)
-            if table.kind == "table" and table not in tables:
-                tables.append(table)
-                self._sizes[table] = self._sizes.get(table, 0) + 1
+            if source.kind not in _TABULAR:
+                _put(self._others, source, record.id)
+                continue
+            tables = self._tables.setdefault(source.issuer, {})
+            table = tables.get(source.name)
+            if table is None:
+                table = tables[source.name] = _Table()
+            _put(table.rows if source.kind == "row" else table.whole, source.key, record.id)
+            if table not in under:
+                under.append(table)
+                table.size += 1
 
     def remove(self, record: Record) -> None:
         """Take a record that was added out again; a source that carries nothing is forgotten."""
-        tables: list[Source] = []
+        under: dict[_Table, Source] = {}
         for stamp in record.stamps:
             source = stamp.source
-            table = source.container
-            if source.kind == "row":
-                _take(self._rows[table], source.key, record.id)
-            else:
-                _take(self._direct, source, record.id)
-            if table.kind == "table" and table not in tables:
-                tables.append(table)
-        for table in tables:
-            left = self._sizes[table] = self._sizes[table] - 1
-            if not left:
-                del self._sizes[table]
-                self._rows.pop(table, None)
+            if source.kind not in _TABULAR:
+                _take(self._others, source, record.id)
+                continue
+            table = self._tables[source.issuer][source.name]
+            _take(table.rows if source.kind == "row" else table.whole, source.key, record.id)
+            under[table] = source
+        for table, source in under.items():
+            table.size -= 1
+            if not table.size:
+                self._forget(source)
+
+    def _forget(self, source: Source) -> None:
+        tables = self._tables[source.issuer]
+        del tables[source.name]
+        if not tables:
+            del self._tables[source.issuer]
 
     def on(self, source: Source) -> Collection[str]:
         """The ids of the records that rest on a source: a live view, so copy before changing."""
-        if source.kind == "table":
-            return _Under(self, source)
-        if source.kind == "row":
-            return _ids(self._rows.get(source.container, {}).get(source.key))
-        return _ids(self._direct.get(source))
+        if source.kind not in _TABULAR:
+            return _ids(self._others.get(source))
+        table = self._table(source)
+        return table if source.kind == "table" else _ids(table.rows.get(source.key))
 
     def directly_on(self, source: Source) -> Collection[str]:
         """As `on`, without the records that rest on rows of a table and not on all of it."""
-        return _ids(self._direct.get(source)) if source.kind == "table" else self.on(source)
+        if source.kind != "table":
+            return self.on(source)
+        return _ids(self._table(source).whole.get(source.key))
+
+    def _table(self, source: Source) -> _Table:
+        return self._tables.get(source.issuer, _NO_TABLES).get(source.name, _EMPTY)
 
     def __contains__(self, source: Source) -> bool:
         return len(self.on(source)) > 0
 
     def __iter__(self) -> Iterator[Source]:
         """Every source that carries a record."""
-        yield from self._sizes
-        yield from (source for source in self._direct if source.kind != "table")
-        for table, rows in self._rows.items():
-            yield from (table.row(table.issuer, table.name, key) for key in rows)
+        yield from self._others
+        for issuer, tables in self._tables.items():
+            for name, table in tables.items():
+                yield Source.table(issuer, name)
+                yield from (Source.row(issuer, name, key) for key in table.rows)
 
     def __len__(self) -> int:
         """How many sources carry records."""
-        rows = sum(map(len, self._rows.values()))
-        return rows + len(self._sizes) + sum(source.kind != "table" for source in self._direct)
+        return sum(1 for _ in self)
 
-    def size(self, table: Source) -> int:
-        """How many records rest on a table, or on rows of it."""
-        return self._sizes.get(table, 0)
 
-    def under(self, table: Source) -> Iterator[str]:
-        """Their ids, each once."""
+class _Table(Collection[str]):
+    """The records under a table: their number at once, themselves by a walk over its rows.
+
+    Attributes:
+        rows: the records on each row.
+        whole: those on the table as a whole, under the empty key.
+        size: how many records are on either.
+    """
+
+    __slots__ = ("rows", "size", "whole")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, _Ids] = {}
+        self.whole: dict[str, _Ids] = {}
+        self.size = 0
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[str]:
         seen: set[str] = set()
-        for held in (self._direct.get(table), *self._rows.get(table, {}).values()):
+        for held in (*self.whole.values(), *self.rows.values()):
             for record_id in _ids(held):
                 if record_id not in seen:  # it may rest on several rows
                     seen.add(record_id)
                     yield record_id
 
-
-class _Under(Collection[str]):
-    """The records under a table: their number at once, themselves by a walk over its rows."""
-
-    __slots__ = ("_index", "_table")
-
-    def __init__(self, index: Index, table: Source) -> None:
-        self._index = index
-        self._table = table
-
-    def __len__(self) -> int:
-        return self._index.size(self._table)
-
-    def __iter__(self) -> Iterator[str]:
-        return self._index.under(self._table)
-
     def __contains__(self, record_id: object) -> bool:
         return any(held == record_id for held in self)
+
+
+_TABULAR = ("row", "table")
+_EMPTY = _Table()
+_NO_TABLES: dict[str, _Table] = {}
 
 
 def _ids(held: _Ids | None) -> Collection[str]:

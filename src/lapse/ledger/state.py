@@ -213,7 +213,17 @@ class State:
             change.kind is ChangeKind.ADVANCED or change.source not in self._marks
         ):
             ahead.versions[change.source] = change.version
-        return [self._read_part(change.kind, part, ahead) for part in change.parts]
+        kind = change.kind
+        if kind in _SAYING:
+            return [self._read_part(kind, part, ahead) for part in change.parts]
+        allowed, statuses = kind.may_find, ahead.statuses
+        for part in change.parts:
+            record_id = part.record
+            before = statuses.get(record_id) or self._status(record_id)
+            if before not in allowed and not (part.body is None and before is Status.PURGED):
+                raise _refused(kind, record_id, before)
+            statuses[record_id] = (None if part.body is None else kind.leads_to) or Status.PURGED
+        return [None] * len(change.parts)
 
     def _read_part(self, kind: ChangeKind, part: Part, ahead: _Ahead) -> _Meaning:
         record_id = part.record
@@ -224,17 +234,16 @@ class State:
                     f"record {record_id} exists already; a repair writes another record"
                 )
         elif before not in kind.may_find and not (part.body is None and before is Status.PURGED):
-            status = "not there" if before is None else before.value
-            raise IllegalChange(f"record {record_id} is {status}: it cannot be {kind}")
-        if _erases(kind, part):
+            raise _refused(kind, record_id, before)
+        if part.body is None:
             ahead.statuses[record_id] = Status.PURGED
             return None
         ahead.statuses[record_id] = kind.leads_to or before or Status.ACTIVE
-        if kind is ChangeKind.WRITTEN:
-            record = Record.from_json(record_id, part.value())
-            self._check_marks(record, ahead)
-            return record
-        return Receipt.from_json(part.value()) if kind is ChangeKind.WITNESSED else None
+        if kind is ChangeKind.WITNESSED:
+            return Receipt.from_json(part.value())
+        record = Record.from_json(record_id, part.value())
+        self._check_marks(record, ahead)
+        return record
 
     def _status(self, record_id: str) -> Status | None:
         record = self._live.get(record_id)
@@ -275,13 +284,13 @@ class State:
 
     def _apply_part(self, part: Part, meaning: _Meaning, status: Status) -> None:
         record_id = part.record
-        if part.body is None or status is Status.PURGED:  # rule 6
+        if isinstance(meaning, Record):
+            self._enter(meaning)
+        elif meaning is not None:
+            self._replace(self._live[record_id].with_receipt(meaning))
+        elif part.body is None or status is Status.PURGED:  # rule 6
             self._leave(record_id)
             self._ended[record_id] = Record.purged(record_id), Status.PURGED
-        elif isinstance(meaning, Record):
-            self._enter(meaning)
-        elif isinstance(meaning, Receipt):
-            self._replace(self._live[record_id].with_receipt(meaning))
         elif status in LIVE:
             self._replace(self._live[record_id].with_status(status))
         else:
@@ -324,9 +333,13 @@ class State:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
 
-def _erases(kind: ChangeKind, part: Part) -> bool:
-    """Whether only a tombstone is left of the record: purged by this change, or by a later one."""
-    return part.body is None or kind is ChangeKind.PURGED
+_SAYING = (ChangeKind.WRITTEN, ChangeKind.WITNESSED)
+"""The kinds whose parts say more than that the record was concerned."""
+
+
+def _refused(kind: ChangeKind, record_id: str, before: Status | None) -> IllegalChange:
+    status = "not there" if before is None else before.value
+    return IllegalChange(f"record {record_id} is {status}: it cannot be {kind}")
 
 
 def fold(head: Head, changes: Iterable[Change]) -> State:
