@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from lapse.contract.messages import Suggestion
@@ -136,9 +136,8 @@ class Suspend:
     reason: Reason = Reason.AWAITING_DIFF
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
-    """The record lapsed.
+class Evict(NamedTuple):
+    """The record lapsed. A tuple, because a table's worth of them is decided at once.
 
     Attributes:
         record: which.
