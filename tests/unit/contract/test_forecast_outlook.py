@@ -182,6 +182,15 @@ def test_a_rhythm_speaks_for_the_row_that_has_it() -> None:
     assert set(Outlook(drift, 627 * DAY).rhythms) == {CODES}
 
 
+def test_many_moves_without_a_beat_are_no_rhythm() -> None:
+    drift = Drift()
+    drift.look(Look(CODES, 0, watched=("growth",)))
+    for day in (1, 2, 9, 30, 31, 33, 60, 64, 90, 91, 130, 131, 132, 180, 199):
+        drift.look(Look(CODES, day * DAY, moved=True, rows=("growth",), since=day * DAY))
+    drift.known_until(200 * DAY)
+    assert Outlook(drift, 200 * DAY).rhythms == {}
+
+
 def test_a_ledger_foresees_by_its_own_changes() -> None:
     pen = Scribe(InMemoryStore(ids=SequenceIds("ledger")))
     pen.write(sample("a"), sample("b"))
