@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from lapse.cli import ledger, memory
+from lapse.cli.forecast import forecast
 from lapse.cli.gateway import gateway
 from lapse.cli.mcp import mcp_proxy
 from lapse.cli.metrics import AliasTables, ClientHeader, WithMetrics, around
@@ -31,6 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Know which remembered things have lapsed, and why.",
 )
+memory.app.command("forecast")(forecast)
 app.add_typer(memory.app, name="memory")
 app.add_typer(ledger.app, name="ledger")
 app.command()(gateway)
