@@ -65,24 +65,20 @@ def forecast(
             }
         )
         return
-    columns = (
-        "source",
-        f"moves in {days:g} days",
-        "90 % interval",
-        "still holds",
-        "moves",
-        "model",
-    )
+    soon = f"moves in {days:g} days"
     print_table(
         "What may move next",
-        columns,
+        ("source", soon, "90 % interval", "still holds", "moves", "model"),
         [_cells(ahead) for ahead in (*tables, *likely)],
         empty=f"Nothing was ever watched in {store}.",
     )
     for pair in together:
         say(f"{pair.first} and {pair.second} move together: {pair.shared} days shared.")
     for item in worth:
-        say(f"Worth asking about: {item.table}, which saves {item.saving:.2f} in expectation.")
+        say(
+            f"Worth asking about: {item.table}; in expectation that saves {item.saving:.2f} "
+            f"where asking costs {ask:g}."
+        )
 
 
 def _cells(ahead: Forecast) -> tuple[str, ...]:
