@@ -32,11 +32,15 @@ def loopback() -> httpx2.HTTPTransport:
 
 
 @contextmanager
-def served(app: ASGIApp) -> Generator[str]:
+def served(app: ASGIApp, *, lives: bool = False) -> Generator[str]:
     """Run one uvicorn on a free port of 127.0.0.1; gives the base URL.
 
     The socket listens before the server runs, so a client that is too early waits in the backlog
     and nobody polls.
+
+    Args:
+        app: the application.
+        lives: whether it is told of the server's start and end, and has to answer.
     """
     # The protocol is named because an event loop turns Nagle's algorithm off only for sockets that
     # say they are TCP; with it on, an answer in two writes waits 40 ms for an acknowledgement.
@@ -45,7 +49,13 @@ def served(app: ASGIApp) -> Generator[str]:
     listener.listen(_BACKLOG)
     host, port = listener.getsockname()
     asgi = cast("ASGIApplication", app)  # the same protocol, spelled with other type names
-    config = uvicorn.Config(asgi, log_level="warning", access_log=False, lifespan="off", ws="none")
+    config = uvicorn.Config(
+        asgi,
+        log_level="warning",
+        access_log=False,
+        lifespan="on" if lives else "off",
+        ws="none",
+    )
     server = uvicorn.Server(config)
     thread = Thread(
         target=server.run, kwargs={"sockets": [listener]}, name=f"serving-{port}", daemon=True

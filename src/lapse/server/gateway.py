@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     Reported = Callable[[str, Mended | None], None]
 
-__all__ = ["Forwarding", "Gateway"]
+__all__ = ["Forwarding", "Gateway", "Mended"]
 
 _REFUSALS: Final = frozenset({400, 422})
 _SHORT: Final = 64 * 1024

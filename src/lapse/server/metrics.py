@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Behaviour", "Bounds", "Exchange", "Metrics", "Seen", "Shown", "Snapshot"]
 
 _ERRORS: Final = 400
+_CLASSES: Final = {first: f"{first}xx" for first in range(1, 6)}
 OTHER: Final = "other"
 """What every name beyond a bound is counted as."""
 
@@ -181,20 +182,22 @@ class Metrics:
 
     def concerns(self, who: bytes, operation: str) -> bool:
         """Whether the client's next request to an operation is worth reading."""
+        if not self._clients:
+            return False
         with self._lock:
             client = self._clients.get(self._digests.of(who))
             return client is not None and client.concerns(self._digests.of(operation.encode()))
 
     def exchanged(self, exchange: Exchange) -> None:
         """Count one exchange, and judge what it shows."""
-        operation = self._digests.of(exchange.operation.encode())
-        registry = self.contract.registry
         with self._lock:
-            self._add("answers", f"{exchange.status // 100}xx")
-            name = self._bounded("client", exchange.name or "any")
+            self._add("answers", _CLASSES.get(exchange.status // 100, OTHER))
             client = self._client(exchange.who, make=bool(exchange.suggestions))
             if client is None:
                 return
+            operation = self._digests.of(exchange.operation.encode())
+            registry = self.contract.registry
+            name = self._bounded("client", exchange.name or "any")
             if exchange.request is not None:
                 scene = Scene(
                     request=exchange.request,
@@ -247,6 +250,8 @@ class Metrics:
         return tuple(sorted(shown, key=lambda one: (one.behaviour, sorted(one.seen.items()))))
 
     def _client(self, who: bytes, *, make: bool) -> Client | None:
+        if not make and not self._clients:
+            return None
         key = self._digests.of(who)
         client = self._clients.get(key)
         if client is not None:

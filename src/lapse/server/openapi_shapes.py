@@ -28,7 +28,14 @@ _SHAPES: Final = 20_000
 _HIGHEST: Final = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems"})
 _LOWEST: Final = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems"})
 _EXCLUSIVE: Final = (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1))
-_KEPT: Final = ("format", "pattern", "multipleOf", "uniqueItems")
+_LIMITS: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), (int, float)),
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), (int, float, bool)),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), (int,)),
+    **dict.fromkeys(("format", "pattern"), (str,)),
+    "uniqueItems": (bool,),
+}
+"""The demands that are read, with the types that they have in documents that mean them."""
 _SAFE_INTEGER: Final = 2**53 - 1
 """Beyond it a row could not be told from its neighbour in other languages (RFC 8785)."""
 
@@ -175,9 +182,10 @@ class Schemas:
 
     def _limits(self, raw: dict[str, Any]) -> dict[str, Any]:
         limits: dict[str, Any] = {}
-        for name in (*_HIGHEST, *_LOWEST, *_KEPT):
-            if isinstance(raw.get(name), str | int | float):
-                limits[name] = raw[name]
+        for name, kinds in _LIMITS.items():
+            value = raw.get(name)
+            if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
+                limits[name] = value
         if raw.get("default") is not None:
             limits["default"] = raw["default"]
         if raw.get("additionalProperties") is False:
@@ -313,8 +321,9 @@ def _stronger(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
 
 def _kinds(raw: Mapping[str, Any], *, three_zero: bool) -> frozenset[str] | None:
     said = raw.get("type")
-    kinds = frozenset(k for k in ([said] if isinstance(said, str) else _list(said)) if k)
-    if not kinds or not all(isinstance(kind, str) for kind in kinds):
+    listed = [said] if isinstance(said, str) else _list(said)
+    kinds = frozenset(kind for kind in listed if isinstance(kind, str) and kind)
+    if not kinds or not all(isinstance(kind, str) for kind in listed):
         if isinstance(raw.get("properties"), dict):
             return frozenset({"object"})
         return None
