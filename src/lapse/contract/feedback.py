@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from lapse.contract.registry import Registry
+    from lapse.contract.trust_aliases import Aliases
     from lapse.ledger import JsonObject
 
 __all__ = ["Emission", "Level", "Reading", "TableReader", "Violation", "leaks"]
@@ -229,10 +230,12 @@ class Emission:
     Attributes:
         level: the wire level.
         extensions: whether `rows` and `when`, which the source text does not have, go along.
+        aliases: what tables and rows are called on the wire; None: by their names.
     """
 
     level: Level = Level.L6
     extensions: bool = True
+    aliases: Aliases | None = None
 
     def envelope(
         self,
@@ -245,19 +248,25 @@ class Emission:
         """The contract members of one response; empty at Level 0."""
         if self.level < Level.L1:
             return Envelope()
+        versions = registry.table_versions
+        rules = registry.rules_version if self.level >= Level.L6 else None
+        if self.aliases is not None:
+            versions = self.aliases.table_versions(versions)
+            rules = self.aliases.rules_version(rules)
         return Envelope(
             success=success,
             suggestions=tuple(self.suggestion(suggestion) for suggestion in suggestions),
-            table_versions=registry.table_versions,
-            rules_version=registry.rules_version if self.level >= Level.L6 else None,
+            table_versions=versions,
+            rules_version=rules,
             location=location,
         )
 
     def suggestion(self, suggestion: Suggestion) -> Suggestion:
         """The suggestion as this level says it."""
-        return replace(
+        said = replace(
             suggestion,
             tables=suggestion.tables if self.level >= Level.L4 else (),
             rows=suggestion.rows if self.extensions else (),
             when=suggestion.when if self.extensions else None,
         )
+        return said if self.aliases is None else self.aliases.suggestion(said)

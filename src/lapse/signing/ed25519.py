@@ -15,7 +15,21 @@ try:
 except ImportError as missing:
     raise MissingExtra("Ed25519", "sign") from missing
 
-__all__ = ["Ed25519Signer", "Ed25519Verifier"]
+__all__ = ["Ed25519Signer", "Ed25519Verifier", "new_secret", "verifies"]
+
+
+def new_secret() -> bytes:
+    """A new private key's 32 bytes, from the machine's randomness."""
+    return Ed25519PrivateKey.generate().private_bytes_raw()
+
+
+def verifies(public: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether a signature is that of a public key; False also for what is no public key."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 class Ed25519Signer:
@@ -27,6 +41,9 @@ class Ed25519Signer:
     """
 
     __slots__ = ("_key", "_private")
+
+    algorithm = "ed25519"
+    """Its name in RFC 9421 (section 3.3.6)."""
 
     def __init__(self, key: str, secret: bytes) -> None:
         if not key:

@@ -24,6 +24,9 @@ class HmacKeys:
 
     __slots__ = ("_key", "_keys")
 
+    algorithm = "hmac-sha256"
+    """Its name in RFC 9421 (section 3.3.3)."""
+
     def __init__(self, keys: Mapping[str, bytes], *, sign_with: str) -> None:
         for name, secret in keys.items():
             if not name:

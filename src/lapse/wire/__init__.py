@@ -28,6 +28,15 @@ from lapse.wire.reading import (
     read_response,
 )
 from lapse.wire.schemas import schemas
+from lapse.wire.stamps import STAMP, http_stamp, read_http_stamp
+from lapse.wire.stamps_objects import (
+    SignedAnswer,
+    object_stamp,
+    read_object_stamp,
+    read_signed_answer,
+    signed_answer,
+)
+from lapse.wire.stamps_parts import Signed, StampSigner
 from lapse.wire.transfer import read_export, write_export
 from lapse.wire.writing import (
     JSON,
@@ -52,6 +61,7 @@ __all__ = [
     "LOCATION",
     "PROBLEM_JSON",
     "RULES",
+    "STAMP",
     "VERSIONS",
     "Limits",
     "Problem",
@@ -59,19 +69,28 @@ __all__ = [
     "Reason",
     "Refusal",
     "ReloadRequest",
+    "Signed",
+    "SignedAnswer",
+    "StampSigner",
     "changes_members",
     "contract_fields",
     "envelope_members",
     "graph_members",
+    "http_stamp",
     "models",
+    "object_stamp",
     "preferred_type",
     "problem_members",
     "read_changes",
     "read_export",
+    "read_http_stamp",
+    "read_object_stamp",
     "read_reload_request",
     "read_response",
+    "read_signed_answer",
     "reload_members",
     "schemas",
+    "signed_answer",
     "suggestion_members",
     "versions_field",
     "write",

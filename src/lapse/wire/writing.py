@@ -11,7 +11,7 @@ from lapse.wire.parsing import write
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lapse.contract import Envelope, KnowledgeGraph, Reload, Suggestion, TableChanges
+    from lapse.contract import Aliases, Envelope, KnowledgeGraph, Reload, Suggestion, TableChanges
     from lapse.ledger import JsonObject
 
 __all__ = [
@@ -129,20 +129,27 @@ def reload_members(reload: Reload) -> dict[str, Any]:
     }
 
 
-def graph_members(graph: KnowledgeGraph, table_versions: Mapping[str, str]) -> dict[str, Any]:
-    """The answer of the graph endpoint as a JSON object (source text, section 3.2)."""
+def graph_members(
+    graph: KnowledgeGraph, table_versions: Mapping[str, str], *, aliases: Aliases | None = None
+) -> dict[str, Any]:
+    """The answer of the graph endpoint as a JSON object (source text, section 3.2).
+
+    Args:
+        graph: the graph, under true names.
+        table_versions: each table's version, under true names.
+        aliases: what tables, rows and relations are called on the wire; None: by their names.
+    """
+    nodes: dict[str, Any] = {}
+    for node in graph.nodes():
+        said = node if aliases is None else aliases.node(node)
+        version = table_versions[node.table]
+        nodes[node_id(*said)] = {"table": said.table, "key": said.key, "version": version}
+    edges = (edge if aliases is None else aliases.edge(edge) for edge in graph.edges())
     return {
-        "nodes": {
-            node_id(*node): {
-                "table": node.table,
-                "key": node.key,
-                "version": table_versions[node.table],
-            }
-            for node in graph.nodes()
-        },
+        "nodes": nodes,
         "edges": [
             {"from": node_id(*e.start), "to": node_id(*e.end), "relation": e.relation}
-            for e in graph.edges()
+            for e in edges
         ],
     }
 
