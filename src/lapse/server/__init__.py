@@ -18,6 +18,7 @@ from lapse.server.application import application
 from lapse.server.contract import Contract, Published, Rejected
 from lapse.server.exchange import Answer, ASGIApp, Receive, Scope, Send
 from lapse.server.middleware import ContractMiddleware
+from lapse.server.signing import Signing
 
 __all__ = [
     "ASGIApp",
@@ -29,5 +30,6 @@ __all__ = [
     "Rejected",
     "Scope",
     "Send",
+    "Signing",
     "application",
 ]

@@ -16,17 +16,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lapse.contract import Emission, Envelope, Level, Reading, Registry, Reload, Rule, Violation
+from lapse.contract import (
+    Emission,
+    Envelope,
+    Level,
+    Reading,
+    Registry,
+    Reload,
+    Rule,
+    TableChanges,
+    Violation,
+    versions_root,
+)
 from lapse.errors import InvalidValue
 from lapse.ledger import canonical
 from lapse.server.exchange import Answer, problem_answer
 from lapse.server.state_file import StateFile
-from lapse.wire import Problem, contract_fields, envelope_members, write
+from lapse.wire import (
+    Problem,
+    changes_members,
+    contract_fields,
+    envelope_members,
+    graph_members,
+    write,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
 
-    from lapse.contract import TableChanges
+    from lapse.contract import Aliases
+    from lapse.server.signing import Publication, Signing
 
 __all__ = ["LEAVING", "Contract", "Published", "Rejected"]
 
@@ -43,6 +62,7 @@ class Published:
         lines: the header lines that go with every response.
         versions_body: the answer of the versions endpoint.
         etag: its strong entity tag, quoted.
+        signed: what is signed of it; None when the service does not sign.
     """
 
     registry: Registry
@@ -50,6 +70,7 @@ class Published:
     lines: tuple[tuple[bytes, bytes], ...]
     versions_body: bytes
     etag: str
+    signed: Publication | None = None
 
 
 class Rejected(Exception):
@@ -86,13 +107,16 @@ class Contract:
         operator_token: the bearer token that reloads need; None: the endpoint refuses everybody.
         location: the path under which the contract endpoints are.
         state_file: where versions, rows and the change log are kept over restarts; None: nowhere.
+        signing: signs what is said about the tables; None: nothing is signed.
+        aliases: what tables and rows are called on the wire; None: by their names. An operator's
+            reloads, and the answers to them, have the true names all the same.
 
     Raises:
         InvalidValue: an argument holds something it may not hold.
         StoreError: the state file cannot be used.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a service has as many choices
         self,
         registry: Registry,
         *,
@@ -101,6 +125,8 @@ class Contract:
         operator_token: str | None = None,
         location: str = "/contract",
         state_file: str | Path | None = None,
+        signing: Signing | None = None,
+        aliases: Aliases | None = None,
     ) -> None:
         if operator_token == "":
             remedy = "pass a secret, or None to refuse every reload"
@@ -110,7 +136,9 @@ class Contract:
             raise InvalidValue("location", location, remedy)
         if level not in {known.value for known in Level}:
             raise InvalidValue("level", level, "pass 0, 1, 4, 5 or 6")
-        self.emission = Emission(level=Level(level), extensions=extensions)
+        self.emission = Emission(level=Level(level), extensions=extensions, aliases=aliases)
+        self._aliases = aliases
+        self._signing = signing
         self.operator_token = operator_token
         self.location = location
         self._lock = threading.Lock()
@@ -132,12 +160,19 @@ class Contract:
 
     @property
     def lines(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The header lines that go with every response now."""
-        return self._published.lines
+        """The header lines that go with every response now, signed if the service signs."""
+        published = self._published
+        return published.lines if published.signed is None else published.signed.lines
 
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """The header lines that go with every response now, ready to append."""
-        return self._published.lines
+        return self.lines
+
+    @property
+    def stamp(self) -> dict[str, Any] | None:
+        """The signed statement for carriers without header lines; None when nothing is signed."""
+        signed = self._published.signed
+        return None if signed is None else signed.member
 
     def envelope_members(self, *, success: bool = True) -> dict[str, Any]:
         """The contract members of a body, to merge into it."""
@@ -202,8 +237,39 @@ class Contract:
             return self.registry.rules_version
 
     def changes_since(self, table: str, version: str) -> TableChanges:
-        """What changed in a table since a version."""
-        return self.registry.changes_since(table, version)
+        """What changed in a table since a version, under the names on the wire."""
+        return self._changes_since(self._published, table, version)
+
+    def changes_members(self, table: str, version: str) -> dict[str, Any]:
+        """The same as a JSON object, signed if the service signs."""
+        published = self._published
+        members = changes_members(self._changes_since(published, table, version))
+        return members if published.signed is None else published.signed.answer(members)
+
+    def _changes_since(self, published: Published, table: str, version: str) -> TableChanges:
+        registry, aliases = published.registry, self._aliases
+        if aliases is None:
+            return registry.changes_since(table, version)
+        named = self.true_name(table)
+        if named is None:
+            return TableChanges(table=table, since=version, version=None, complete=False)
+        return aliases.changes(registry.changes_since(named, version), asked=table)
+
+    def true_name(self, table: str) -> str | None:
+        """The table that is called so on the wire; None when none is or was."""
+        if self._aliases is None:
+            return table
+        registry = self.registry
+        return self._aliases.named(table, dict.fromkeys((*registry.tables, *registry.log)))
+
+    def wire_name(self, table: str) -> str:
+        """What a table is called on the wire."""
+        return table if self._aliases is None else self._aliases.table(table)
+
+    def graph_members(self) -> dict[str, Any]:
+        """The knowledge graph as a JSON object, under the names on the wire."""
+        registry = self.registry
+        return graph_members(registry.graph, registry.table_versions, aliases=self._aliases)
 
     def problem(
         self, violation: Violation, *, registry: Registry | None = None, accept: str | None = None
@@ -220,14 +286,23 @@ class Contract:
             success=False,
             suggestions=violation.suggestions,
         )
-        problem = Problem(
-            type=self.problem_type(violation.policy),
-            title=violation.title,
+        return problem_answer(self.problem_of(violation), envelope, accept=accept)
+
+    def problem_of(self, violation: Violation) -> Problem:
+        """What is said to people about a violation; with aliases, no table is named in it."""
+        policy, title, detail = violation.policy, violation.title, violation.detail
+        more = violation.more
+        if self._aliases is not None:
+            tables, said = tuple(self.registry.tables), self._aliases.text
+            policy, title, detail = said(policy, tables), said(title, tables), said(detail, tables)
+            more = self._aliases.members(more, tables)
+        return Problem(
+            type=self.problem_type(policy),
+            title=title,
             status=UNPROCESSABLE,
-            detail=violation.detail,
-            more=violation.more,
+            detail=detail,
+            more=more,
         )
-        return problem_answer(problem, envelope, accept=accept)
 
     def problem_type(self, policy: str) -> str:
         """The URI reference that names a kind of problem: the policy itself if it is a URI."""
@@ -236,10 +311,12 @@ class Contract:
     def _publish(self, registry: Registry) -> None:
         if registry is self.registry:
             return
+        # Signed first: an epoch that is kept and not used harms nobody, one used and not kept does.
+        publication = self._publication(registry)
         if self._state_file is not None:
             self._state_file.keep(registry)
         before = self.registry
-        self._published = self._publication(registry)
+        self._published = publication
         for watcher in tuple(self._watchers):
             watcher(before, registry)
 
@@ -262,10 +339,16 @@ class Contract:
         )
         versions = envelope_members(said)
         tag = hashlib.sha256(canonical(versions)).hexdigest()[:32]
+        plain = tuple((name.lower().encode(), value.encode()) for name, value in lines)
+        signed = None
+        if self._signing is not None and envelope.table_versions is not None:
+            root = versions_root(envelope.table_versions, envelope.rules_version)
+            signed = self._signing.publication(root, registry, plain)
         return Published(
             registry=registry,
             members=envelope_members(envelope),
-            lines=tuple((name.lower().encode(), value.encode()) for name, value in lines),
+            lines=plain,
             versions_body=write(versions),
             etag=f'"{tag}"',
+            signed=signed,
         )

@@ -32,8 +32,6 @@ from lapse.wire import (
     Limits,
     Problem,
     ReloadRequest,
-    changes_members,
-    graph_members,
     read_reload_request,
     reload_members,
 )
@@ -118,8 +116,7 @@ class Endpoints:
             query = {}
         match query:
             case {"table": [table], "since": [since]} if is_name(table) and is_name(since):
-                changes = self._contract.changes_since(table, since)
-                return json_answer(changes_members(changes), _NO_STORE)
+                return json_answer(self._contract.changes_members(table, since), _NO_STORE)
             case _:
                 detail = "Ask with ?table=TABLE&since=VERSION, each once and percent-encoded."
                 return _problem(400, "The question cannot be read", detail, scope)
@@ -127,8 +124,7 @@ class Endpoints:
     async def _graph(self, scope: Scope, _: Receive) -> Answer:
         if self._contract.emission.level < Level.L5:
             return _not_offered(scope)
-        registry = self._contract.registry
-        return json_answer(graph_members(registry.graph, registry.table_versions), _NO_CACHE)
+        return json_answer(self._contract.graph_members(), _NO_CACHE)
 
     async def _reload(self, scope: Scope, receive: Receive) -> Answer:
         if (refusal := self.unauthorized(scope)) is not None:

@@ -194,6 +194,7 @@ def _offer(app: FastMCP[Any], contract: Contract) -> None:
     ]
     if contract.emission.level >= Level.L5:
         offered.append((GRAPH, graph))
-    offered += [(table_uri(table), partial(tables, table)) for table in contract.registry.tables]
+    named = map(contract.wire_name, contract.registry.tables)
+    offered += [(table_uri(table), partial(tables, table)) for table in named]
     for uri, read in offered:
         cast("Any", app).resource(uri, mime_type=JSON, name=uri.removeprefix("contract://"))(read)

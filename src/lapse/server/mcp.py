@@ -99,6 +99,7 @@ class Reloads(InMemorySubscriptionBus):
 
     def __init__(self, contract: Contract, *, pause_s: float = _PAUSE_S) -> None:
         super().__init__()
+        self._contract = contract
         self._pause_s = pause_s
         self._loops: dict[AbstractEventLoop, Bursts] = {}
         self._told: dict[AbstractEventLoop, dict[object, Callable[[ServerEvent], None]]] = {}
@@ -128,7 +129,7 @@ class Reloads(InMemorySubscriptionBus):
                 listener(ResourceUpdated(uri=uri))
 
     def _reloaded(self, before: Registry, after: Registry) -> None:
-        uris = tuple(moved_uris(before, after))
+        uris = tuple(moved_uris(before, after, self._contract.wire_name))
         for loop, bursts in tuple(self._loops.items()):
             try:
                 loop.call_soon_threadsafe(bursts.add, uris)
@@ -161,7 +162,8 @@ class ContractExtension(Extension):
         level = self.contract.emission.level
         if level < Level.L1:
             return ()
-        tables = map(table_uri, self.contract.registry.tables)
+        names = map(self.contract.wire_name, self.contract.registry.tables)
+        tables = map(table_uri, names)
         uris = [VERSIONS, *([GRAPH] if level >= Level.L5 else []), *tables]
         return [ResourceBinding(self._resource(uri)) for uri in uris]
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lapse.contract import Level, is_name
-from lapse.wire import Problem, changes_members, graph_members, write
+from lapse.wire import write
 from lapse.wire.mcp import GRAPH, VERSIONS, error_members, error_text, parse_uri, stamps, table_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from lapse.contract import Registry
+    from lapse.contract import Envelope, Registry
     from lapse.server.contract import Contract, Rejected
 
 __all__ = ["JSON", "Refusal", "moved_uris", "read_contract", "refusal_of", "stamps_of"]
 
 JSON = "application/json"
-_UNPROCESSABLE = 422
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,14 @@ def refusal_of(contract: Contract, rejected: Rejected) -> Refusal:
     envelope = contract.emission.envelope(
         registry, success=False, suggestions=violation.suggestions
     )
-    problem = Problem(
-        type=contract.problem_type(violation.policy),
-        title=violation.title,
-        status=_UNPROCESSABLE,
-        detail=violation.detail,
-        more=violation.more,
-    )
+    problem = contract.problem_of(violation)
     level = contract.emission.level
     if level < Level.L1:
         return Refusal(error_text(problem, envelope), None, None)
     return Refusal(
-        error_text(problem, envelope), error_members(problem, envelope), stamps(level, envelope)
+        error_text(problem, envelope),
+        error_members(problem, envelope),
+        _stamped(contract, envelope),
     )
 
 
@@ -63,7 +59,12 @@ def stamps_of(contract: Contract) -> dict[str, Any] | None:
     level = contract.emission.level
     if level < Level.L1:
         return None
-    return stamps(level, contract.emission.envelope(contract.registry, success=None))
+    return _stamped(contract, contract.emission.envelope(contract.registry, success=None))
+
+
+def _stamped(contract: Contract, envelope: Envelope) -> dict[str, Any]:
+    said, signed = stamps(contract.emission.level, envelope), contract.stamp
+    return said if signed is None else {**said, "stamp": signed}
 
 
 def read_contract(contract: Contract, uri: str) -> bytes | None:
@@ -74,32 +75,40 @@ def read_contract(contract: Contract, uri: str) -> bytes | None:
         return None
     match parts:
         case ("versions",):
-            return contract.published.versions_body
+            return _versions(contract)
         case ("graph",) if level >= Level.L5:
-            registry = contract.registry
-            return write(graph_members(registry.graph, registry.table_versions))
+            return write(contract.graph_members())
         case ("tables", table):
-            return write(_table_members(contract.registry, table))
+            return write(_table_members(contract, table))
         case ("changes", table, since):
-            return write(changes_members(contract.changes_since(table, since)))
+            return write(contract.changes_members(table, since))
         case _:
             return None
 
 
-def _table_members(registry: Registry, table: str) -> dict[str, Any]:
+def _versions(contract: Contract) -> bytes:
+    """All versions; signed in the body, as a resource has no other place that clients see."""
+    published = contract.published
+    if published.signed is None:
+        return published.versions_body
+    return write({**json.loads(published.versions_body), "stamp": published.signed.member})
+
+
+def _table_members(contract: Contract, table: str) -> dict[str, Any]:
     """A table without its rows: what a client may know is the version and how far changes reach."""
-    held = registry.tables.get(table)
-    log = registry.log.get(table, ())
+    registry, name = contract.registry, contract.true_name(table)
+    held = None if name is None else registry.tables.get(name)
+    log = () if name is None else registry.log.get(name, ())
     known = [entry.before for entry in log if entry.before is not None]
     version = None if held is None else held.version
     return {"table": table, "version": version, "changes_since": known[0] if known else version}
 
 
-def moved_uris(before: Registry, after: Registry) -> Iterator[str]:
-    """The resources that a reload changed: each table that moved, then the whole."""
+def moved_uris(before: Registry, after: Registry, name: Callable[[str], str]) -> Iterator[str]:
+    """The resources that a reload changed: each table that moved, by its name, then the whole."""
     was, now = before.table_versions, after.table_versions
     moved = [t for t in dict.fromkeys((*was, *now)) if was.get(t) != now.get(t)]
-    yield from map(table_uri, moved)
+    yield from map(table_uri, map(name, moved))
     if moved or before.rules_version != after.rules_version:
         yield VERSIONS
         yield GRAPH
