@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from lapse.contract import A2DC
+from lapse.contract import A2DC, Demand
 from lapse.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from lapse.contract import EvictionPolicy
-    from lapse.ledger import Anchor, Clock, Ids, Store
-    from lapse.runtime import Memory, Observer
+    from lapse.contract import Bounds, EvictionPolicy, FieldRules, Terms
+    from lapse.ledger import Anchor, Clock, Ids, Store, Verifier
+    from lapse.runtime import Memory, Observer, Trust
 
-__all__ = ["open", "open_store"]
+__all__ = ["open", "open_store", "trust"]
 
 _REMEDY = "pass a path, 'sqlite:///PATH', 'postgresql://…' or 'memory:'"
 
@@ -29,6 +29,7 @@ def open(  # noqa: A001 - lapse.open(...) is how it is called
     observers: Iterable[Observer] = (),
     clock: Clock | None = None,
     ids: Ids | None = None,
+    trust: Trust | None = None,
 ) -> Memory:
     """Open a durable memory, creating it where there is none.
 
@@ -41,6 +42,7 @@ def open(  # noqa: A001 - lapse.open(...) is how it is called
         observers: who is told about every decision.
         clock: tells the time; the system's when left out.
         ids: makes up ids; random ones when left out.
+        trust: what is demanded of services before they are believed; `lapse.trust` makes one.
 
     Raises:
         InvalidValue: the URL names no kind of store.
@@ -59,10 +61,52 @@ def open(  # noqa: A001 - lapse.open(...) is how it is called
             from lapse.storage.anchor import TrustedStore  # noqa: PLC0415
 
             store = TrustedStore(opened, anchor, clock=time)
-        return Memory(store, clock=time, ids=names, policy=policy, observers=observers)
+        return Memory(store, clock=time, ids=names, policy=policy, observers=observers, trust=trust)
     except BaseException:
         opened.close()  # a ledger that is not trusted is not left open either
         raise
+
+
+def trust(
+    path: str | Path | None = None,
+    *,
+    terms: Mapping[str, Terms] | None = None,
+    otherwise: Demand = Demand.ONCE_SEEN,
+    verifier: Verifier | None = None,
+    bounds: Bounds | None = None,
+    fields: FieldRules | None = None,
+) -> Trust:
+    """What a memory demands of the services it hears, for `open`.
+
+    Args:
+        path: the file that keeps, over restarts, which keys and which states of whom were seen;
+            left out, that is forgotten with the process, and an old state could be shown to it.
+        terms: what is demanded of an issuer, by its origin: its pinned keys, an audience.
+        otherwise: what is demanded of all others: their first key is trusted and kept to.
+        verifier: verifies signatures made with a secret that both sides share.
+        bounds: how fast an issuer may move what is remembered; sensible ones when left out.
+        fields: what fixes may set; nothing sensitive when left out.
+
+    Raises:
+        MissingExtra: the extra `sign` is not installed.
+    """
+    from lapse.contract import Bounds, FieldRules  # noqa: PLC0415 - "import lapse" stays light
+    from lapse.runtime import KnownInMemory, Signatures, Trust  # noqa: PLC0415
+    from lapse.signing.ed25519 import verifies  # noqa: PLC0415
+    from lapse.signing.trust_file import TrustFile  # noqa: PLC0415
+
+    signatures = Signatures(
+        keeper=KnownInMemory() if path is None else TrustFile(path),
+        check=verifies,
+        verifier=verifier,
+        terms=terms,
+        otherwise=otherwise,
+    )
+    return Trust(
+        signatures=signatures,
+        bounds=Bounds() if bounds is None else bounds,
+        fields=FieldRules() if fields is None else fields,
+    )
 
 
 def open_store(url: str | Path, *, ids: Ids) -> Store:

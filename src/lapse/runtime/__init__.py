@@ -2,6 +2,17 @@
 
 from lapse.runtime.events import Event, Observer
 from lapse.runtime.memory import Memory
+from lapse.runtime.quarantine import Guard, Trust
 from lapse.runtime.session import Session
+from lapse.runtime.signatures import KnownInMemory, Signatures
 
-__all__ = ["Event", "Memory", "Observer", "Session"]
+__all__ = [
+    "Event",
+    "Guard",
+    "KnownInMemory",
+    "Memory",
+    "Observer",
+    "Session",
+    "Signatures",
+    "Trust",
+]

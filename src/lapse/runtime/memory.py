@@ -30,7 +30,9 @@ from lapse.contract import (
 )
 from lapse.errors import InvalidValue
 from lapse.ledger import EVERYWHERE, ChangeKind, Draft, Kind, Part, Scope, Status, story
+from lapse.runtime.asking import answers, ask
 from lapse.runtime.events import Event
+from lapse.runtime.quarantine import Guard
 from lapse.runtime.session import Session
 from lapse.runtime.telling import Telling, event_of
 
@@ -38,19 +40,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 
     from lapse.contract import (
-        Answers,
         EvictionPolicy,
         Learnt,
         Lesson,
         Moved,
-        Settlement,
         TableChanges,
     )
-    from lapse.ledger import Chapter, Clock, Head, Ids, JsonObject, Record, Source, State, Store
+    from lapse.ledger import Chapter, Clock, Head, Ids, JsonObject, Record, State, Store
+    from lapse.runtime.asking import Asked
     from lapse.runtime.events import Observer
-
-    Asked = dict[tuple[Source, str | None], TableChanges | None]
-    """What was asked in one exchange, with the answers; None where none came."""
+    from lapse.runtime.quarantine import Trust, Weighed
 
 __all__ = ["Memory"]
 
@@ -67,6 +66,7 @@ class Memory:
         ids: makes up record ids and salts.
         policy: which fixes go when something moved.
         observers: who is told about every decision.
+        trust: what is demanded of services before they are believed; None: nothing.
     """
 
     def __init__(
@@ -77,12 +77,14 @@ class Memory:
         ids: Ids,
         policy: EvictionPolicy = A2DC,
         observers: Iterable[Observer] = (),
+        trust: Trust | None = None,
     ) -> None:
         self.policy = policy
         self._session = Session(store)
         self._clock = clock
         self._ids = ids
         self._telling = Telling(observers)
+        self.guard = Guard(trust, clock=clock, telling=self._telling)
         self._seen: dict[str, tuple[Head, Mapping[str, str] | None, str | None]] = {}
         self._doubted: set[str] = set()
 
@@ -122,12 +124,12 @@ class Memory:
         self._settle(lesson, asked)
         for _ in range(_MOST_ROUNDS):
             before = len(asked)
-            yield from _ask(self._questions(lesson), asked)
+            yield from ask(self._questions(lesson), asked)
             if len(asked) == before:
                 break
             self._settle(lesson, asked)
         if lesson.teaches:
-            yield from _ask(self._unvouched(lesson, asked), asked)
+            yield from ask(self._unvouched(lesson, asked), asked)
             self._learn(lesson, asked)
         self._remember_seen(lesson)
 
@@ -136,23 +138,26 @@ class Memory:
             return ()
         with self._session.lock:
             state = self._session.catch_up()
-            return needs_changes(self.policy, moved(state, lesson.issuer, lesson.envelope))
+            moves = moved(state, lesson.issuer, lesson.envelope)
+            return self.guard.askable(lesson, needs_changes(self.policy, moves))
 
     def _unvouched(self, lesson: Lesson, asked: Asked) -> Sequence[Moved]:
         with self._session.lock:
-            return unvouched(self._session.catch_up(), self.policy, lesson, _answers(asked))
+            found = unvouched(self._session.catch_up(), self.policy, lesson, answers(asked))
+            return self.guard.askable(lesson, found)
 
     def _settle(self, lesson: Lesson, asked: Asked) -> None:
         if not self.policy.watches:
             return
 
-        def decide(state: State) -> tuple[Sequence[Settlement], Sequence[Draft]]:
+        def decide(state: State) -> tuple[Weighed, Sequence[Draft]]:
             moves = moved(state, lesson.issuer, lesson.envelope)
-            verdicts = settle(state, self.policy, moves, _answers(asked))
-            return verdicts, drafts(verdicts, state, lesson, new_id=self._ids.new)
+            verdicts = settle(state, self.policy, moves, answers(asked))
+            weighed = self.guard.weighed(state, lesson, moves, verdicts)
+            return weighed, drafts(weighed.verdicts, state, lesson, new_id=self._ids.new)
 
         try:
-            verdicts = self._session.write(decide)
+            weighed = self._session.write(decide)
         except Exception:
             # It may have said that fixes held here have lapsed, and that could not be written down.
             self._doubted.add(lesson.issuer)
@@ -160,11 +165,12 @@ class Memory:
             raise
         if lesson.envelope.table_versions is not None:
             self._doubted.discard(lesson.issuer)
-        self._telling.tell(*(event_of(verdict, lesson) for verdict in verdicts))
+        self.guard.carried_out(lesson, weighed)
+        self._telling.tell(*(event_of(verdict, lesson) for verdict in weighed.verdicts))
 
     def _learn(self, lesson: Lesson, asked: Asked) -> None:
         def decide(state: State) -> tuple[Sequence[Learnt], Sequence[Draft]]:
-            verdicts = learn(state, self.policy, lesson, _answers(asked), new_id=self._ids.new)
+            verdicts = learn(state, self.policy, lesson, answers(asked), new_id=self._ids.new)
             return verdicts, drafts(verdicts, state, lesson, new_id=self._ids.new)
 
         verdicts = self._session.write(decide)
@@ -228,10 +234,13 @@ class Memory:
         with self._session.lock:
             if issuer in self._doubted:
                 return None
-            return self._session.state.first_usable(issuer, slot)
+            found = self._session.state.first_usable(issuer, slot)
+            return None if found is None or self.guard.withholds(found) else found
 
     def _may_serve(self, state: State, record: Record) -> bool:
         if record.kind is not Kind.FIX or record.issuer in self._doubted:
+            return False
+        if self.guard.withholds(record):
             return False
         if not self.policy.watches:
             return record.status is Status.ACTIVE
@@ -383,16 +392,6 @@ class Memory:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _ask(questions: Sequence[Moved], asked: Asked) -> Generator[Moved, TableChanges | None, None]:
-    for question in questions:
-        if (question.source, question.was) not in asked:
-            asked[question.source, question.was] = yield question
-
-
-def _answers(asked: Asked) -> Answers:
-    return {question: answer for question, answer in asked.items() if answer is not None}
 
 
 def _shown(state: State, record: Record) -> Record:

@@ -9,7 +9,15 @@ from urllib.parse import parse_qsl, urlencode
 
 from lapse.contract import Envelope, Lesson, TableChanges
 from lapse.errors import MalformedMessage
-from lapse.wire import LOCATION, RULES, VERSIONS, read_changes, read_response
+from lapse.wire import (
+    LOCATION,
+    RULES,
+    STAMP,
+    VERSIONS,
+    read_changes,
+    read_http_stamp,
+    read_response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     from lapse.contract import Moved
     from lapse.ledger import JsonObject
     from lapse.runtime import Memory
+    from lapse.runtime.signatures import Stamp
 
 __all__ = [
     "BODY_LIMIT",
@@ -128,7 +137,7 @@ def carries_json(response: httpx2.Response) -> bool:
 
 def carries_mirrors(response: httpx2.Response) -> bool:
     """Whether the response's headers hold contract members."""
-    return any(name in response.headers for name in (VERSIONS, RULES, LOCATION))
+    return any(name in response.headers for name in (VERSIONS, RULES, LOCATION, STAMP))
 
 
 def steps_of(
@@ -138,13 +147,31 @@ def steps_of(
     reading = read_response(headers, body)
     for refusal in reading.refusals:
         memory.refused(asked.issuer, refusal.reason, refusal.where)
-    envelope = reading.envelope
+    steps = _steps(memory, asked, reading.envelope, read_http_stamp(headers))
+    return reading.envelope, steps
+
+
+def _steps(memory: Memory, asked: Asked, envelope: Envelope, stamp: Stamp) -> Steps | None:
+    if not memory.guard.judges(asked.issuer, envelope, stamp):
+        return _taken(memory, asked, memory.guard.plain(asked.issuer, asked.operation, envelope))
+    # Judging may have to reach a disk: that is for the thread that takes the first step.
+    return _judged(memory, asked, envelope, stamp)
+
+
+def _judged(memory: Memory, asked: Asked, envelope: Envelope, stamp: Stamp) -> Steps:
+    believed = memory.guard.believed(asked.issuer, asked.operation, envelope, stamp)
+    steps = None if believed is None else _taken(memory, asked, believed)
+    if steps is not None:
+        yield from steps
+
+
+def _taken(memory: Memory, asked: Asked, envelope: Envelope) -> Steps | None:
     if not envelope.suggestions:
         if envelope.table_versions is None and envelope.rules_version is None:
-            return envelope, None
+            return None
         if memory.unchanged(asked.issuer, envelope.table_versions, envelope.rules_version):
             memory.count("unchanged")
-            return envelope, None
+            return None
     lesson = Lesson(
         issuer=asked.issuer,
         operation=asked.operation,
@@ -152,7 +179,7 @@ def steps_of(
         envelope=envelope,
         at=memory.now,
     )
-    return envelope, memory.receive(lesson)
+    return memory.receive(lesson)
 
 
 def next_question(steps: Steps, answer: TableChanges | None) -> Moved | None:

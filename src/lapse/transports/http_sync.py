@@ -181,7 +181,10 @@ class _Taking:
         except Exception as failure:  # noqa: BLE001 - it cannot be asked now: stay in abeyance
             self._memory.failed(self._asked.issuer, failure)
             return None
-        return answer_of(question, response.status_code, body)
+        status = response.status_code
+        if not self._memory.guard.vouches(self._asked.issuer, question, status, body):
+            return None
+        return answer_of(question, status, body)
 
     def _decoded(self, raw: bytes) -> bytes | None:
         """The body with its content codings undone; None when that fails or passes the limit."""

@@ -6,18 +6,19 @@ carries it: a client session, or a proxy that speaks for one.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from lapse.contract import Lesson, TableChanges
 from lapse.errors import InvalidValue, MalformedMessage
 from lapse.ledger import encode
 from lapse.transports.waiting import off_loop_async
-from lapse.wire import read_changes, read_response
-from lapse.wire.mcp import VERSIONS, ToolReading, changes_uri, read_tool_result
+from lapse.wire import read_changes, read_object_stamp, read_response
+from lapse.wire.mcp import KEY, VERSIONS, ToolReading, changes_uri, read_tool_result
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -25,12 +26,17 @@ if TYPE_CHECKING:
     from lapse.contract import Envelope, Moved
     from lapse.ledger import JsonObject
     from lapse.runtime import Memory
+    from lapse.runtime.signatures import Stamp
 
     Reader = Callable[[str], Awaitable[bytes]]
     """Reads a resource of the server. It raises `NotOffered` when there is none of this URI, and
     anything else when the server cannot be asked now."""
 
 __all__ = ["Called", "NotOffered", "issuer_of_command", "issuer_of_url", "refresh", "take_in"]
+
+_OK: Final = 200
+_NOT_FOUND: Final = 404
+"""How an answer, and the lack of one, are called where both carriers are judged alike."""
 
 _DIGITS = 16
 """Hexadecimal digits of a command's digest: 64 bits tell the servers of one machine apart."""
@@ -101,7 +107,8 @@ async def take_in(
     for refusal in reading.refusals:
         memory.refused(called.issuer, refusal.reason)
     try:
-        await _receive(memory, called, reading, read)
+        stamp = read_object_stamp(_member(_member(result.get("_meta"), KEY), "stamp"))
+        await _receive(memory, called, reading, stamp, read)
     except Exception as failure:  # noqa: BLE001 - the call stands, whatever happens here
         memory.failed(called.issuer, failure)
     return reading
@@ -113,11 +120,13 @@ async def refresh(memory: Memory, issuer: str, read: Reader) -> bool:
     For the moment before a fix is used: it closes the gap between a reload and the next result.
     """
     try:
-        envelope = read_response((), await read(VERSIONS)).envelope
+        body = await read(VERSIONS)
+        envelope = read_response((), body).envelope
         if envelope.table_versions is None:
             return False
         reading = ToolReading(envelope)
-        await _receive(memory, Called(issuer, VERSIONS, {}), reading, read)
+        stamp = read_object_stamp(_member(_object(body), "stamp"))
+        await _receive(memory, Called(issuer, VERSIONS, {}), reading, stamp, read)
     except NotOffered:
         return False
     except Exception as failure:  # noqa: BLE001 - what is remembered stands as it was
@@ -126,8 +135,19 @@ async def refresh(memory: Memory, issuer: str, read: Reader) -> bool:
     return True
 
 
-async def _receive(memory: Memory, called: Called, reading: ToolReading, read: Reader) -> None:
-    envelope = reading.envelope
+async def _receive(
+    memory: Memory, called: Called, reading: ToolReading, stamp: Stamp, read: Reader
+) -> None:
+    guard, said = memory.guard, reading.envelope
+    if guard.judges(called.issuer, said, stamp):
+        # It may have to reach a disk, which is not for an event loop.
+        envelope = await off_loop_async(
+            lambda: guard.believed(called.issuer, called.tool, said, stamp)
+        )
+    else:
+        envelope = guard.plain(called.issuer, called.tool, said)
+    if envelope is None:
+        return
     if not envelope.suggestions and _says_nothing_new(memory, called.issuer, envelope):
         return
     lesson = Lesson(
@@ -143,6 +163,17 @@ async def _receive(memory: Memory, called: Called, reading: ToolReading, read: R
         memory.count("questions")
         answer = await _ask(memory, called.issuer, question, reading, read)
         question = await off_loop_async(lambda answer=answer: _step(steps, answer))
+
+
+def _object(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _member(value: object, name: str) -> object:
+    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
 
 
 def _says_nothing_new(memory: Memory, issuer: str, envelope: Envelope) -> bool:
@@ -169,9 +200,13 @@ async def _ask(
 ) -> TableChanges | None:
     table, since = question.source.name, question.was or ""
     try:
-        answer = read_changes(await read(changes_uri(table, since)))
+        body = await read(changes_uri(table, since))
+        if not memory.guard.vouches(issuer, question, _OK, body):
+            return None
+        answer = read_changes(body)
     except NotOffered:
-        if reading.hearsay:  # nobody but the text vouches for it
+        # Nobody but the text vouches for it, or nobody signs that there is no such resource.
+        if reading.hearsay or not memory.guard.vouches(issuer, question, _NOT_FOUND, b""):
             return None
         # As over HTTP: who cannot say which rows changed is taken to have changed the whole table.
         return TableChanges(table=table, since=since, version=question.now, complete=False)
