@@ -17,7 +17,8 @@ class Event:
 
     Attributes:
         what: ``stored``, ``confirmed``, ``superseded``, ``evicted``, ``restamped``, ``suspended``,
-            ``rules_moved``, ``alert``, ``refused``, ``purged`` or ``failed``.
+            ``rules_moved``, ``alert``, ``refused``, ``purged`` or ``failed``; of trust,
+            ``untrusted``, ``withheld`` or ``quarantined``.
         reason: the reason code.
         at: when, by the memory's clock.
         issuer: whose contract it was about; empty for a purge.
