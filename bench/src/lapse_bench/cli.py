@@ -22,7 +22,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from lapse.errors import CallerError, LapseError
 from lapse_bench import reports
 from lapse_bench.arms import ARMS, ORGANIC_ARMS, chosen
+from lapse_bench.attacks.command import app as attack_app
 from lapse_bench.foresight.command import run as run_foresight
+from lapse_bench.gateway.command import gateway as run_gateway
 from lapse_bench.planners import planner as planner_named
 from lapse_bench.provenance import gathered
 from lapse_bench.report_command import app as report_app
@@ -42,6 +44,8 @@ app = typer.Typer(
 run_app = typer.Typer(help="Run a benchmark.", no_args_is_help=True)
 app.add_typer(run_app, name="run")
 run_app.command("foresight")(run_foresight)
+run_app.command("gateway")(run_gateway)
+app.add_typer(attack_app, name="attack")
 app.add_typer(report_app, name="report")
 
 

@@ -31,10 +31,15 @@ RATIOS: Final = (
     "cascade_full",
     "cascade_small",
     "middleware_throughput",
+    "signed_throughput",
 )
 """The ratios that have goals; others beside them say what lies around the measured path."""
 
 _BESIDE: Final = ("validated_get_unsettled", "row_eviction_with_entry", "durable_learn")
+_THROUGHPUTS: Final = {
+    "middleware_throughput": throughput.GOAL,
+    "signed_throughput": throughput.SIGNED_GOAL,
+}
 _MEMORY: Final = "memory"
 
 
@@ -71,8 +76,8 @@ def run_speed(
     ratios: dict[str, Any] = {}
     for found in _measured(wanted, records=records, nodes=nodes, seed=seed, tell=tell):
         members = found.as_json(samples=found.keep(folder))
-        if found.pair.name == "middleware_throughput":
-            members = throughput.throughput_members(members)
+        if found.pair.name in _THROUGHPUTS:
+            members = throughput.throughput_members(members, goal=_THROUGHPUTS[found.pair.name])
         ratios[found.pair.name] = members
         gc.collect()
     memory: dict[str, Any] = {}
@@ -110,6 +115,7 @@ def _measured(
         "durable_put": lambda place: _plain(partial(puts.durable_put, place)),
         "durable_learn": lambda place: _plain(partial(puts.durable_learn, place)),
         "middleware_throughput": lambda _: throughput.middleware_throughput(),
+        "signed_throughput": lambda _: throughput.signed_throughput(),
     }
     with tempfile.TemporaryDirectory(prefix="lapse-bench-") as place:
         for name, pair in pairs.items():
