@@ -121,8 +121,15 @@ class ScriptedService(httpx2.BaseTransport):
             raise httpx2.ConnectError(msg)
         held = self._tables[table]
         incarnation, _, number = since.partition(".")
-        known = int(incarnation) == self._incarnation and held.log_from <= int(number) <= held.number
-        answer: dict[str, Any] = {"table": table, "since": since, "version": self.version(table), "complete": known}
+        known = (
+            int(incarnation) == self._incarnation and held.log_from <= int(number) <= held.number
+        )
+        answer: dict[str, Any] = {
+            "table": table,
+            "since": since,
+            "version": self.version(table),
+            "complete": known,
+        }
         if known:
             snapshots = [*held.past[int(number) :], held.rows]
             keys = {
@@ -131,5 +138,7 @@ class ScriptedService(httpx2.BaseTransport):
                 for key in before.keys() | after.keys()
                 if before.get(key) != after.get(key)
             }
-            answer["rows"] = {key: f"={held.rows[key]}" if key in held.rows else None for key in sorted(keys)}
+            answer["rows"] = {
+                key: f"={held.rows[key]}" if key in held.rows else None for key in sorted(keys)
+            }
         return httpx2.Response(200, json=answer)
