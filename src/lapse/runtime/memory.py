@@ -259,11 +259,11 @@ class Memory:
     def records(self, *, live: bool = True) -> tuple[Record, ...]:
         """What is remembered, oldest first; with `live=False`, what ended too.
 
-        A record held back because its table moved shows as suspended.
+        A record held back, because its table moved or by `trust`, shows as suspended.
         """
         with self._session.lock:
             state = self._session.catch_up()
-            return tuple(_shown(state, r) for r in (state if live else state.records()))
+            return tuple(self._shown(state, r) for r in (state if live else state.records()))
 
     def record(self, record_id: str) -> Record:
         """One record, whatever its status; shown as in `records`.
@@ -272,7 +272,12 @@ class Memory:
             UnknownRecord: there is none of this id.
         """
         with self._session.lock:
-            return _shown(state := self._session.catch_up(), state.record(record_id))
+            return self._shown(state := self._session.catch_up(), state.record(record_id))
+
+    def _shown(self, state: State, record: Record) -> Record:
+        usable = state.usable(record) and not self.guard.withholds(record)
+        held_back = record.status is Status.ACTIVE and not usable
+        return record.with_status(Status.SUSPENDED) if held_back else record
 
     def why(self, record_id: str) -> tuple[Chapter, ...]:
         """The whole story of a record, in order, with reasons.
@@ -392,8 +397,3 @@ class Memory:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _shown(state: State, record: Record) -> Record:
-    held_back = record.status is Status.ACTIVE and not state.usable(record)
-    return record.with_status(Status.SUSPENDED) if held_back else record
