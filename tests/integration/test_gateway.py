@@ -313,6 +313,11 @@ def test_an_upstream_that_is_silent_is_given_up(tmp_path: Path) -> None:
         stage.upstream.status = SILENT
         assert stage.get("/paints").status_code == 504
         assert stage.upstream.left.wait(30)
+
+
+def test_an_upstream_that_falls_silent_is_given_up_where_it_stands(tmp_path: Path) -> None:
+    # Long enough for a busy machine to send the head; the silence after it lasts for ever.
+    with staged(tmp_path, read_s=2.0) as stage:
         # An answer that has begun cannot become another one: it is seen to break off.
         stage.upstream.status, stage.upstream.whole = 200, False
         with pytest.raises(httpx2.RemoteProtocolError):
