@@ -1,8 +1,9 @@
-"""A contract service in one process, for tests of clients: an httpx2 transport that plays the server.
+"""A contract service for tests of clients: an httpx2 transport that plays the server.
 
-It holds tables of text values and answers two things: ``POST /fix/TABLE/KEY`` succeeds when the body's
-``value`` is the row's, and offers the right value when it is not; ``GET /contract/changes`` says what
-changed. It keeps every value that every row ever had, so a test can ask what was true at a version.
+It holds tables of text values and answers two things. ``POST /fix/TABLE/KEY`` succeeds when the
+body's ``value`` is the row's, and offers the right value when it is not; ``GET /contract/changes``
+says what changed. It keeps every value that every row ever had, so a test can ask what was true at
+a version.
 
 The other side of the wire can be made to misbehave: `reachable`, `forget_log`, `restart`.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import httpx2
@@ -134,7 +136,7 @@ class ScriptedService(httpx2.BaseTransport):
             snapshots = [*held.past[int(number) :], held.rows]
             keys = {
                 key
-                for before, after in zip(snapshots, snapshots[1:], strict=False)
+                for before, after in pairwise(snapshots)
                 for key in before.keys() | after.keys()
                 if before.get(key) != after.get(key)
             }
