@@ -7,7 +7,7 @@ read, answered and given its versions.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lapse.contract import Violation
 from lapse.server import ContractMiddleware
@@ -68,7 +68,7 @@ async def _members(receive: Receive) -> dict[str, Any]:
         if not message.get("more_body", False):
             break
     value: Any = json.loads(body) if body else {}
-    return dict(value) if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 async def _send_json(send: Send, status: int, value: dict[str, Any]) -> None:

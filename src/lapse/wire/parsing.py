@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lapse.wire.limits import Reason
 
@@ -75,10 +75,11 @@ def flaw(value: object, limits: Limits) -> Reason | None:
             if isinstance(item, dict):
                 if isinstance(item, Doubled):
                     return Reason.DUPLICATE_KEY
-                below.extend(item)  # pyright: ignore[reportUnknownArgumentType]
-                below.extend(item.values())  # pyright: ignore[reportUnknownArgumentType]
+                members = cast("dict[str, Any]", item)
+                below.extend(members)
+                below.extend(members.values())
             elif isinstance(item, list):
-                below.extend(item)  # pyright: ignore[reportUnknownArgumentType]
+                below.extend(cast("list[Any]", item))
             elif (found := _scalar_flaw(item)) is not None:
                 return found
         if not below:

@@ -7,7 +7,7 @@ still read: body members first, then the header mirrors for what the body did no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -166,7 +166,7 @@ def _members(
         return {}
     if not isinstance(value, dict):
         return {}  # an array or a scalar is the service's own data: Level 0
-    members: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+    members = cast("dict[str, Any]", value)
     twice = doubled(members)
     refusals.extend(Refusal(Reason.DUPLICATE_KEY, name) for name in sorted(twice & _OURS))
     return {name: members[name] for name in _OURS - twice if members.get(name) is not None}
@@ -209,7 +209,7 @@ def _versions(
     if not isinstance(value, dict):
         refusals.append(Refusal(Reason.WRONG_TYPE, "table_versions"))
         return None
-    entries: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+    entries = cast("dict[str, Any]", value)
     if len(entries) > limits.values:
         refusals.append(Refusal(Reason.TOO_MANY, "table_versions"))
         return None
@@ -239,7 +239,7 @@ def _suggestions(
     if not isinstance(feedback, dict):
         refusals.append(Refusal(Reason.WRONG_TYPE, "recovery_feedback"))
         return
-    inside: dict[str, Any] = feedback  # pyright: ignore[reportUnknownVariableType]
+    inside = cast("dict[str, Any]", feedback)
     listed = inside.get("suggestions")
     if "suggestions" in doubled(inside):
         refusals.append(Refusal(Reason.DUPLICATE_KEY, "recovery_feedback.suggestions"))
@@ -249,7 +249,7 @@ def _suggestions(
     if not isinstance(listed, list):
         refusals.append(Refusal(Reason.WRONG_TYPE, "recovery_feedback.suggestions"))
         return
-    offered: list[Any] = listed  # pyright: ignore[reportUnknownVariableType]
+    offered = cast("list[Any]", listed)
     if len(offered) > limits.suggestions:
         refusals.append(Refusal(Reason.TOO_MANY, "recovery_feedback.suggestions"))
     for place, value in enumerate(offered[: limits.suggestions]):
@@ -264,10 +264,10 @@ def _suggestion(
     if not isinstance(value, dict):
         refusals.append(Refusal(Reason.WRONG_TYPE, where))
         return None
-    if (found := flaw(value, limits)) is not None:  # pyright: ignore[reportUnknownArgumentType]
+    if (found := flaw(cast("dict[str, Any]", value), limits)) is not None:
         refusals.append(Refusal(found, where))
         return None
-    members: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+    members = cast("dict[str, Any]", value)
     unread: dict[str, Any] = {}
     try:
         message = models.Suggestion.model_validate(members)
