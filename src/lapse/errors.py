@@ -10,6 +10,7 @@
     │   └── MissingExtra            an optional dependency is not installed
     ├── PeerError                   the other side of the wire broke the contract
     │   ├── MalformedMessage        it sent something that cannot be read
+    │   ├── NoRequest               a model answered, and what it wrote is no request
     │   └── Refused                 it answered, and the answer is no (carries a status)
     ├── StoreError                  the store could not do what it promises
     │   ├── StoreConflict           somebody else wrote first: read the new changes, decide again
@@ -40,6 +41,7 @@ __all__ = [
     "LedgerNotTrusted",
     "MalformedMessage",
     "MissingExtra",
+    "NoRequest",
     "NotTrusted",
     "PeerError",
     "Refused",
@@ -120,6 +122,26 @@ class MalformedMessage(PeerError):
     """The peer sent something that cannot be read as what it claims to be."""
 
     status = 400
+
+
+class NoRequest(PeerError):
+    """A model answered, and what it wrote is no request; what it cost is known all the same.
+
+    Args:
+        reason: what is wrong with it.
+        prompt: tokens read.
+        completion: tokens written.
+        memory: the part of `prompt` that is the memory block.
+    """
+
+    def __init__(
+        self, reason: str, *, prompt: int = 0, completion: int = 0, memory: int = 0
+    ) -> None:
+        super().__init__(f"the model wrote no request: {reason}")
+        self.reason = reason
+        self.prompt = prompt
+        self.completion = completion
+        self.memory = memory
 
 
 class Refused(PeerError):

@@ -14,6 +14,7 @@ from lapse.errors import (
     LedgerNotTrusted,
     MalformedMessage,
     MissingExtra,
+    NoRequest,
     PeerError,
     Refused,
     UnknownRecord,
@@ -72,9 +73,25 @@ def test_a_long_value_is_not_repeated() -> None:
     assert error.value == "secret " * 100
 
 
+def test_what_a_model_wrote_in_vain_is_still_paid_for() -> None:
+    error = NoRequest("it is cut off", prompt=9, completion=3, memory=2)
+    assert str(error) == "the model wrote no request: it is cut off"
+    assert (error.reason, error.prompt, error.completion, error.memory) == (
+        "it is cut off",
+        9,
+        3,
+        2,
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(PeerError("x"), 502), (MalformedMessage("x"), 400), (Refused("x", status=409), 409)],
+    [
+        (PeerError("x"), 502),
+        (MalformedMessage("x"), 400),
+        (NoRequest("x"), 502),
+        (Refused("x", status=409), 409),
+    ],
 )
 def test_a_peers_error_has_a_status(error: Any, status: int) -> None:
     assert isinstance(error, PeerError)
