@@ -21,7 +21,7 @@ from lapse.server.middleware import ContractMiddleware
 from lapse.wire import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from lapse.contract import Policy
     from lapse.server.contract import Contract
@@ -39,15 +39,19 @@ def application(contract: Contract, policies: Sequence[Policy]) -> ASGIApp:
     members; one that violates a policy, with 422 and the first violation; one that cannot be read,
     with 400. The contract's endpoints and headers are there too.
     """
-    return ContractMiddleware(_Validating(contract, policies), contract)
+    operations = dict.fromkeys(policy.operation for policy in policies)
+    validating = _Validating(contract, policies, operations)
+    return ContractMiddleware(validating, contract, operations=operations)
 
 
 class _Validating:
-    def __init__(self, contract: Contract, policies: Sequence[Policy]) -> None:
+    def __init__(
+        self, contract: Contract, policies: Sequence[Policy], operations: Iterable[str]
+    ) -> None:
         self._contract = contract
         self._policies = tuple(policies)
         self._operations: dict[str, list[str]] = {}
-        for operation in dict.fromkeys(policy.operation for policy in policies):
+        for operation in operations:
             method, _, path = operation.partition(" ")
             if not method.isupper() or not path.startswith("/"):
                 remedy = "write a method and a path, as POST /v1/subscriptions"

@@ -4,6 +4,7 @@
 ``GET {location}/versions``                   table and rule versions, with a strong entity tag
 ``GET {location}/changes?table=T&since=V``    what changed in a table since a version
 ``GET {location}/graph``, ``/admin/graph``    the knowledge graph (Level 5)
+``GET {location}/openapi.json``               what these endpoints take and give, in OpenAPI 3.1
 ``POST {location}/reload``,                   new rows for a table; needs the operator's token
 ``/admin/reload-table``
 ============================================  ====================================================
@@ -13,11 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 from lapse.contract import Level, is_name
 from lapse.errors import InvalidValue, MalformedMessage, StoreError
+from lapse.server.describing import description
 from lapse.server.exchange import (
     Answer,
     Disconnected,
@@ -34,10 +36,11 @@ from lapse.wire import (
     ReloadRequest,
     read_reload_request,
     reload_members,
+    write,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from lapse.server.contract import Contract, Published
     from lapse.server.exchange import Receive, Scope, Send
@@ -55,10 +58,23 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 
 class Endpoints:
-    """The endpoints of one contract. `paths` are the paths it answers."""
+    """The endpoints of one contract. `paths` are the paths it answers.
 
-    def __init__(self, contract: Contract, *, reload_bytes: int = RELOAD_BYTES) -> None:
+    Args:
+        contract: the contract.
+        reload_bytes: the longest reload taken in.
+        described: the OpenAPI document to offer; one of these endpoints alone when None.
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        reload_bytes: int = RELOAD_BYTES,
+        described: Mapping[str, Any] | None = None,
+    ) -> None:
         self._contract = contract
+        self._description = write(described or description(contract))
         self._limits = Limits(body_bytes=reload_bytes, values=_VALUES)
         reload: dict[str, Handler] = {"POST": self._reload}
         graph: dict[str, Handler] = {"GET": self._graph}
@@ -67,6 +83,7 @@ class Endpoints:
             f"{at}/versions": {"GET": self._versions},
             f"{at}/changes": {"GET": self._changes},
             f"{at}/graph": graph,
+            f"{at}/openapi.json": {"GET": self._openapi},
             f"{at}/reload": reload,
             "/admin/graph": graph,
             "/admin/reload-table": reload,
@@ -125,6 +142,9 @@ class Endpoints:
         if self._contract.emission.level < Level.L5:
             return _not_offered(scope)
         return json_answer(self._contract.graph_members(), _NO_CACHE)
+
+    async def _openapi(self, _: Scope, __: Receive) -> Answer:
+        return Answer(200, ((b"content-type", b"application/json"), _NO_CACHE), self._description)
 
     async def _reload(self, scope: Scope, receive: Receive) -> Answer:
         if (refusal := self.unauthorized(scope)) is not None:

@@ -27,6 +27,7 @@ import httpx2
 from lapse.contract import Level, Registry, Table, following_version
 from lapse.errors import InvalidValue, StoreError
 from lapse.server.contract import Contract
+from lapse.server.describing import description, reload_answers
 from lapse.server.endpoints import RELOAD_BYTES, Endpoints
 from lapse.server.exchange import Disconnected, TooLarge, json_answer, read_body, respond
 from lapse.server.gateway_forwarding import Copy, Forwarding, Upstream, passed_on
@@ -42,7 +43,7 @@ from lapse.server.gateway_relay import (
 from lapse.server.gateway_routes import Routes, RowIndex
 from lapse.server.gateway_sent import sent_of
 from lapse.server.openapi import Described, Grouping, read_openapi
-from lapse.wire import reload_members
+from lapse.wire import JSON, reload_members
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -56,6 +57,11 @@ if TYPE_CHECKING:
 __all__ = ["Forwarding", "Gateway", "Mended"]
 
 _REFUSALS: Final = frozenset({400, 422})
+_RELOAD_SPEC: Final[dict[str, Any]] = {
+    "summary": "Take a new OpenAPI document, or read the gateway's own file again",
+    "requestBody": {"content": {"*/*": {"schema": {"type": "object"}}}},
+    **reload_answers({JSON: {"schema": {"type": "object"}}}),
+}
 _SHORT: Final = 64 * 1024
 """A longer answer, or one of unknown length, is given up when its client goes away."""
 
@@ -115,10 +121,13 @@ class Gateway:
         self._forwarding = forwarding or Forwarding()
         self._upstream = Upstream(upstream, self._forwarding)
         self.reported = reported
-        self._endpoints = Endpoints(self.contract)
+        self._reload_path = f"{location}/reload-spec"
+        own = description(
+            self.contract, paths={self._reload_path: {"post": _RELOAD_SPEC}}, admin=False
+        )
+        self._endpoints = Endpoints(self.contract, described=own)
         # Beside its own location the gateway answers nothing: /admin may be the upstream's.
         self._paths = {p for p in self._endpoints.paths if p.startswith(f"{location}/")}
-        self._reload_path = f"{location}/reload-spec"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lapse.server.describing import description
 from lapse.server.endpoints import RELOAD_BYTES, Endpoints
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lapse.server.contract import Contract
     from lapse.server.exchange import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,14 +27,23 @@ class ContractMiddleware:
         app: the application.
         contract: the service's contract.
         reload_bytes: the longest reload taken in.
+        operations: method and path of each operation of the application that is to stand in the
+            contract's OpenAPI document: it takes one JSON object, and answers with nothing but the
+            contract's messages.
     """
 
     def __init__(
-        self, app: ASGIApp, contract: Contract, *, reload_bytes: int = RELOAD_BYTES
+        self,
+        app: ASGIApp,
+        contract: Contract,
+        *,
+        reload_bytes: int = RELOAD_BYTES,
+        operations: Iterable[str] = (),
     ) -> None:
         self._app = app
         self._contract = contract
-        self._endpoints = Endpoints(contract, reload_bytes=reload_bytes)
+        described = description(contract, operations=operations)
+        self._endpoints = Endpoints(contract, reload_bytes=reload_bytes, described=described)
         self._paths = self._endpoints.paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
