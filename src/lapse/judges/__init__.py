@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lapse.judges.planning import (
     NO_TOKENS,
+    STAND_IN,
     Move,
     Offer,
     Planner,
@@ -18,16 +19,27 @@ from lapse.judges.planning import (
     checked,
     taken_over,
 )
+from lapse.judges.scripted import SCRIPTED, Manner, Scripted
+from lapse.judges.shapes import Shape, shape_of
+from lapse.judges.stand_ins import STAND_INS, StandIn
 
 __all__ = [
     "NO_TOKENS",
+    "SCRIPTED",
+    "STAND_IN",
+    "STAND_INS",
+    "Manner",
     "Move",
     "Offer",
     "Planner",
     "Probe",
     "Refusal",
+    "Scripted",
+    "Shape",
+    "StandIn",
     "Task",
     "Tokens",
     "checked",
+    "shape_of",
     "taken_over",
 ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_TOKENS",
+    "STAND_IN",
     "Move",
     "Offer",
     "Planner",
@@ -44,12 +45,15 @@ class Task:
         request: the request as the task alone would have it, without any memory.
         words: the task as a person would put it; empty where the request says it all.
         schema: the JSON Schema of the operation's requests; None when nobody declared one.
+        key: tells it from another task that asks for the same, where whoever set it counts them.
+            A planner with a seed draws by it; a model is not shown it.
     """
 
     operation: str
     request: JsonObject
     words: str = ""
     schema: JsonObject | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,13 @@ class Refusal:
         title: its summary.
         detail: its explanation.
         offers: what it suggests, in its order.
+        attempt: which attempt at the task it answers; the first is 1.
     """
 
     title: str = ""
     detail: str = ""
     offers: tuple[Offer, ...] = ()
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,9 @@ class Tokens:
             self.memory + other.memory,
         )
 
+
+STAND_IN = "stand-in:"
+"""What the name of every stand-in for a paid model begins with."""
 
 NO_TOKENS = Tokens()
 """A planner without a model reads and writes nothing that is billed."""
@@ -133,6 +142,14 @@ class Probe:
     def matches(self) -> bool:
         """Whether it is the one that was asked for."""
         return self.asked == self.answered
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether what answers only draws from the rates that were printed for a paid model.
+
+        Whatever it does is no measurement of that model, and is shown under this word.
+        """
+        return self.answered.startswith(STAND_IN)
 
 
 class Planner(Protocol):
