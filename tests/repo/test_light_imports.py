@@ -15,6 +15,7 @@ import pytest
 
 # What the extras bring, and what only another distribution needs.
 EXTRAS = {
+    "bpe_openai",
     "cryptography",
     "fastapi",
     "httpx",
