@@ -211,7 +211,7 @@ def declared_document(base: str) -> dict[str, Any]:
     return document
 
 
-# If-None-Match may name what stands, If-Match what does not; a version may be taken; policies decide.
+# If-None-Match may name what stands, If-Match what does not; versions are taken; policies decide.
 REFUSES = (304, 400, 412, 422)
 
 
