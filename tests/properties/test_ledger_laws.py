@@ -49,6 +49,7 @@ JUDGED = [
     ChangeKind.SUPERSEDED,
     ChangeKind.REVOKED,
     ChangeKind.EVICTED,
+    ChangeKind.APPLIED,
 ]
 
 sources = st.one_of(

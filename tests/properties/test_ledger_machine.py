@@ -24,6 +24,7 @@ LEADS = {
     "revoked": (set(LIVE), "revoked"),
     "evicted": (set(LIVE), "evicted"),
     "witnessed": (set(LIVE), None),
+    "applied": ({"active"}, None),
     "purged": ({*LIVE, "superseded", "revoked", "evicted", "purged"}, "purged"),
 }
 """From which statuses, and to which: written down again, not taken from the code."""
@@ -119,9 +120,9 @@ class Ledger(RuleBasedStateMachine):
         self.tried(draft, allowed=allowed)
         if not allowed:
             return
-        if leads_to is None:
+        if kind == "witnessed":
             self.model.receipts[name] += 1
-        else:
+        elif leads_to is not None:
             self.model.status[name] = leads_to
 
     @rule(

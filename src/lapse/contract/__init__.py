@@ -5,6 +5,14 @@ remembered (`moved`, `settle`, `learn`, in that order) and words what still hold
 service's half keeps tables, rules and the graph, and turns a violated policy into a suggestion.
 """
 
+from lapse.contract.amending import (
+    Amendment,
+    AmendmentRules,
+    Declined,
+    DeclinedFix,
+    SchemaCheck,
+    amendment,
+)
 from lapse.contract.declarations import Declaration, declaration
 from lapse.contract.detection import (
     A2DO,
@@ -105,10 +113,12 @@ from lapse.contract.trust_bounds import Bounds, Tally, admit, held, may_ask
 from lapse.contract.trust_fields import SENSITIVE, FieldFlaw, FieldRules, field_flaw
 from lapse.contract.verdicts import (
     Alert,
+    Dispute,
     Evict,
     Keep,
     Moved,
     Reason,
+    Reinstate,
     Reject,
     Restamp,
     Supersede,
@@ -138,6 +148,8 @@ __all__ = [
     "Adjacency",
     "Alert",
     "Aliases",
+    "Amendment",
+    "AmendmentRules",
     "Answers",
     "Assumptions",
     "Bounds",
@@ -149,10 +161,13 @@ __all__ = [
     "Constant",
     "Consumption",
     "Declaration",
+    "Declined",
+    "DeclinedFix",
     "Demand",
     "Detection",
     "DetectionPolicy",
     "Diff",
+    "Dispute",
     "Distrust",
     "Drift",
     "Edge",
@@ -192,6 +207,7 @@ __all__ = [
     "Reading",
     "Reason",
     "Registry",
+    "Reinstate",
     "Reject",
     "Reload",
     "Restamp",
@@ -199,6 +215,7 @@ __all__ = [
     "Rounded",
     "RowVersion",
     "Rule",
+    "SchemaCheck",
     "Settlement",
     "SignedState",
     "Statement",
@@ -219,6 +236,7 @@ __all__ = [
     "accepted",
     "admit",
     "amend",
+    "amendment",
     "anchors",
     "check_name",
     "co_drift",

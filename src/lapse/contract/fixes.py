@@ -45,8 +45,10 @@ class Lesson:
         request: the request's members; None when it was not a JSON object.
         envelope: the contract members of the answer.
         at: when it arrived.
-        applied: the ids of the remembered fixes that the request had; a policy that looks at rules
-            takes note of those that were accepted.
+        applied: the ids of the remembered fixes that were merged into the request; a policy that
+            looks at rules takes note of those that were accepted.
+        accepted: whether the service took the request; None when that is not known, or when it
+            failed for a reason that is not in the request. It speaks for or against `applied`.
         declared: the service's rules as they stand, when somebody has asked for them.
     """
 
@@ -56,6 +58,7 @@ class Lesson:
     envelope: Envelope
     at: Instant
     applied: tuple[str, ...] = ()
+    accepted: bool | None = None
     declared: tuple[Rule, ...] | None = None
 
     @property

@@ -10,7 +10,8 @@ storing first would evict the fix just learned):
 4. `unvouched`: which tables do the suggestions rest on that no held record vouches for? A response
    may be late, or come from a cache; ask what changed since *its* version.
 5. `learn`: only now turn suggestions that are known to be current into records, after a policy that
-   looks at rules has compared their vectors with what is held (`lapse.contract.detection`).
+   looks at rules has compared their vectors with what is held (`lapse.contract.detection`). Last
+   comes what the answer says about the fixes that the request had (`lapse.contract.applied`).
 
 Nothing is read into the order of versions, and a table the response does not mention is reported
 unloaded only by a response that carries the whole map.
@@ -21,14 +22,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from lapse.contract.applied import came_of, reinstated
 from lapse.contract.detection import DetectionPolicy
 from lapse.contract.fixes import learned, same_fix
 from lapse.contract.verdicts import (
     Alert,
+    Dispute,
     Evict,
     Keep,
     Moved,
     Reason,
+    Reinstate,
     Reject,
     Restamp,
     Supersede,
@@ -61,7 +65,7 @@ ACTOR = "contract"
 """Who decided, in the ledger."""
 
 Settlement: TypeAlias = Evict | Restamp | Suspend | Alert
-Learnt: TypeAlias = Write | Supersede | Keep | Reject | Evict | Alert
+Learnt: TypeAlias = Write | Supersede | Keep | Reject | Evict | Alert | Dispute | Reinstate
 
 Answers: TypeAlias = "Mapping[tuple[Source, str | None], TableChanges]"
 """What the service said changed, by the table and the version since which it was asked."""
@@ -131,7 +135,7 @@ def settle(
         evictions = [e for e in found if e.record.id not in gone] if gone else list(found)
         if not evictions and mark.settled and now == mark.reconciled:
             continue  # the response was an old one, and nothing has moved
-        left = len(held) - lost[move.source] - sum(_is_under(e, move.source) for e in evictions)
+        left = len(held) - lost[move.source] - _number_under(evictions, move.source)
         if len(moves) > 1:
             gone.update(evict.record.id for evict in evictions)
             for evict in evictions:
@@ -152,11 +156,16 @@ def _restamped(policy: EvictionPolicy, known: Moved, left: int) -> Iterator[Rest
         yield Restamp(known, left, Reason.RULES_NOT_WATCHED)
 
 
-def _is_under(evict: Evict, source: Source) -> bool:
-    cause = evict.cause
-    if cause.name == source.name and cause.issuer == source.issuer:  # nearly always
-        return True
-    return any(stamp.source.container == source for stamp in evict.record.stamps)
+def _number_under(evictions: Sequence[Evict], source: Source) -> int:
+    """How many of the evicted rest on a source, or on a row of it."""
+    number, cause, under = 0, None, False
+    for evict in evictions:
+        if evict.cause is not cause:  # a row's worth of them shares one
+            cause = evict.cause
+            under = cause.name == source.name and cause.issuer == source.issuer
+        if under or any(stamp.source.container == source for stamp in evict.record.stamps):
+            number += 1
+    return number
 
 
 def unvouched(
@@ -211,9 +220,11 @@ def learn(
     for slot, written in placed.items():
         standing = state.in_slot(lesson.issuer, slot) if written else ()
         verdicts += [Supersede(r, written[-1].id) for r in standing if r.id not in kept]
+    verdicts = [reinstated(v) if isinstance(v, Keep) else v for v in verdicts]
     if isinstance(policy, DetectionPolicy):
-        return (*policy.detected(state, lesson, shown, new_id=new_id), *verdicts)
-    return tuple(verdicts)
+        verdicts = [*policy.detected(state, lesson, shown, new_id=new_id), *verdicts]
+    gone = {v.record.id for v in verdicts if isinstance(v, Evict | Supersede)}
+    return (*verdicts, *came_of(state, lesson, gone))
 
 
 def _admitted(
@@ -320,23 +331,28 @@ def drafts(
 
 
 def _draft(
-    verdict: Restamp | Suspend | Alert | Write | Supersede | Keep | Reject,
+    verdict: Restamp | Suspend | Alert | Write | Supersede | Keep | Dispute | Reinstate | Reject,
     state: State,
     lesson: Lesson,
     new_id: Callable[[], str],
 ) -> Iterator[Draft]:
     at = lesson.at
+
+    def about(kind: ChangeKind, record: Record, reason: Reason, detail: object) -> Draft:
+        part = Part.of(record.id, detail, salt=new_id())
+        return Draft(kind=kind, at=at, reason=reason.value, actor=ACTOR, parts=(part,))
+
     match verdict:
         case Supersede(record, by, reason):
-            part = Part.of(record.id, {"by": by}, salt=new_id())
-            yield Draft(
-                kind=ChangeKind.SUPERSEDED, at=at, reason=reason.value, actor=ACTOR, parts=(part,)
-            )
+            yield about(ChangeKind.SUPERSEDED, record, reason, {"by": by})
         case Keep(record, receipt, reason):
-            part = Part.of(record.id, receipt.as_json(), salt=new_id())
-            yield Draft(
-                kind=ChangeKind.WITNESSED, at=at, reason=reason.value, actor=ACTOR, parts=(part,)
-            )
+            yield about(ChangeKind.WITNESSED, record, reason, receipt.as_json())
+        case Dispute(record, receipt, reason):
+            yield about(ChangeKind.WITNESSED, record, reason, receipt.as_json())
+            yield about(ChangeKind.DISPUTED, record, reason, {"operation": lesson.operation})
+        case Reinstate(record, receipt, reason):
+            yield about(ChangeKind.WITNESSED, record, Reason.CONFIRMED, receipt.as_json())
+            yield about(ChangeKind.REINSTATED, record, reason, {"operation": lesson.operation})
         case Write(record, reason):
             yield from writing(
                 state, record, at=at, reason=reason.value, actor=ACTOR, salt=new_id()

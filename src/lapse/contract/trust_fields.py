@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from lapse.ledger import JsonObject
 
-__all__ = ["SENSITIVE", "FieldFlaw", "FieldRules", "field_flaw"]
+__all__ = ["SENSITIVE", "FieldFlaw", "FieldRules", "field_flaw", "leaves"]
 
 SENSITIVE: Final = frozenset(
     {
@@ -91,7 +91,7 @@ def field_flaw(operation: str, parameters: JsonObject, rules: FieldRules) -> Fie
     except InvalidValue:
         return FieldFlaw.CONTROL
     listed = rules.fields.get(operation)
-    flaws = (_leaf_flaw(path, value, listed, rules) for path, value in _leaves(parameters))
+    flaws = (_leaf_flaw(path, value, listed, rules) for path, value in leaves(parameters))
     return next((flaw for flaw in flaws if flaw is not None), None)
 
 
@@ -116,7 +116,7 @@ def _words(path: str) -> set[str]:
     return {*words, *(one + two for one, two in pairwise(words))}
 
 
-def _leaves(parameters: JsonObject) -> Iterator[tuple[str, object]]:
+def leaves(parameters: JsonObject) -> Iterator[tuple[str, object]]:
     """Every value that is no object, with its dotted path; a list's items have the list's path."""
     pending: deque[tuple[str, object]] = deque(parameters.items())
     while pending:  # iterative, and bounded by the size of the parameters

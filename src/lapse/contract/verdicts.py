@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alert",
+    "Dispute",
     "Evict",
     "Keep",
     "Moved",
     "Reason",
+    "Reinstate",
     "Reject",
     "Restamp",
     "Supersede",
@@ -56,10 +58,16 @@ class Reason(StrEnum):
     """The rules no longer lead to a table, and the fix stands without it."""
     APPLIED = "applied"
     """A request that had the fix was accepted."""
+    SAID_AGAIN = "said_again"
+    """It was in dispute because a request that had it was refused; the service says it again."""
     AWAITING_DIFF = "awaiting_diff"
     """The table moved, and what changed in it is not known yet."""
     CONFIRMED = "confirmed"
     """The service gave the same answer again."""
+
+    # what is doubted
+    APPLIED_AND_REFUSED = "applied_and_refused"
+    """A request that it was merged into was refused."""
 
     # what is written, and what is not
     LEARNED = "learned"
@@ -116,6 +124,24 @@ class Keep:
     record: Record
     receipt: Receipt
     reason: Reason = Reason.CONFIRMED
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """The record is no longer served: what came of using it speaks against it."""
+
+    record: Record
+    receipt: Receipt
+    reason: Reason = Reason.APPLIED_AND_REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Reinstate:
+    """A disputed record is served again, for the receipt."""
+
+    record: Record
+    receipt: Receipt
+    reason: Reason = Reason.SAID_AGAIN
 
 
 @dataclass(frozen=True, slots=True)

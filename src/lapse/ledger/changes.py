@@ -31,10 +31,15 @@ _FORM = 1
 
 
 class ChangeKind(StrEnum):
-    """What a change does. The kinds that lead to a status carry its name."""
+    """What a change does. The kinds that lead to a status carry its name.
+
+    ``applied`` says that a record was merged into a request before that was sent. It is no
+    evidence, so it is no receipt; it finds active records alone: what is doubted is not applied.
+    """
 
     WRITTEN = "written"
     WITNESSED = "witnessed"
+    APPLIED = "applied"
     OBSERVED = "observed"
     ADVANCED = "advanced"
     SUSPENDED = "suspended"
@@ -69,6 +74,7 @@ _LEADS_TO = {
 
 _MAY_FIND = {
     ChangeKind.WITNESSED: LIVE,
+    ChangeKind.APPLIED: frozenset({Status.ACTIVE}),
     ChangeKind.SUSPENDED: frozenset({Status.ACTIVE}),
     ChangeKind.REINSTATED: frozenset({Status.SUSPENDED, Status.DISPUTED}),
     ChangeKind.DISPUTED: frozenset({Status.ACTIVE, Status.SUSPENDED}),

@@ -195,7 +195,8 @@ class State:
         meanings = self._read(change, _Ahead(self.head, {}, {}))
         if change.source is not None:
             self._move_mark(change.source, change)
-        status = change.kind.leads_to or Status.ACTIVE  # unused where a part has a meaning
+        # Unused where a part has a meaning; what was applied was active, and stays so.
+        status = change.kind.leads_to or Status.ACTIVE
         for part, meaning in zip(change.parts, meanings, strict=True):
             self._apply_part(part, meaning, status)
         self.head = change.head
@@ -222,7 +223,10 @@ class State:
             before = statuses.get(record_id) or self._status(record_id)
             if before not in allowed and not (part.body is None and before is Status.PURGED):
                 raise _refused(kind, record_id, before)
-            statuses[record_id] = (None if part.body is None else kind.leads_to) or Status.PURGED
+            if part.body is None:
+                statuses[record_id] = Status.PURGED
+            elif kind.leads_to is not None:
+                statuses[record_id] = kind.leads_to
         return [None] * len(change.parts)
 
     def _read_part(self, kind: ChangeKind, part: Part, ahead: _Ahead) -> _Meaning:

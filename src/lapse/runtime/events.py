@@ -18,7 +18,8 @@ class Event:
     Attributes:
         what: ``stored``, ``confirmed``, ``superseded``, ``evicted``, ``restamped``, ``suspended``,
             ``rules_moved``, ``alert``, ``refused``, ``purged`` or ``failed``; of trust,
-            ``untrusted``, ``withheld`` or ``quarantined``.
+            ``untrusted``, ``withheld`` or ``quarantined``; of amended requests, ``applied``,
+            ``declined``, ``disputed`` or ``reinstated``.
         reason: the reason code.
         at: when, by the memory's clock.
         issuer: whose contract it was about; empty for a purge.

@@ -29,7 +29,8 @@ from lapse.contract import (
     word,
 )
 from lapse.errors import InvalidValue
-from lapse.ledger import EVERYWHERE, ChangeKind, Draft, Kind, Part, Scope, Status, story
+from lapse.ledger import EVERYWHERE, ChangeKind, Draft, Kind, Scope, Status, story
+from lapse.runtime.applying import Applying
 from lapse.runtime.asking import answers, ask
 from lapse.runtime.events import Event
 from lapse.runtime.quarantine import Guard
@@ -85,6 +86,9 @@ class Memory:
         self._ids = ids
         self._telling = Telling(observers)
         self.guard = Guard(trust, clock=clock, telling=self._telling)
+        self.applying = Applying(
+            self._session, clock=clock, ids=ids, telling=self._telling, may_serve=self._may_serve
+        )
         self._seen: dict[str, tuple[Head, Mapping[str, str] | None, str | None]] = {}
         self._doubted: set[str] = set()
 
@@ -330,17 +334,13 @@ class Memory:
             ids = tuple(r.id for r in choose(state) if r.status is not Status.PURGED)
             if not ids:
                 return (), ()
-            parts = tuple([self._tombstone(record_id) for record_id in ids])
+            parts = tuple(map(self._session.tombstone, ids))
             kind = ChangeKind.PURGED
             return ids, [Draft(kind=kind, at=at, reason=reason, actor=actor, parts=parts)]
 
         ids = self._session.write(decide)
         self._telling.tell(*(Event(what="purged", reason=reason, at=at, record=i) for i in ids))
         return len(ids)
-
-    def _tombstone(self, record_id: str) -> Part:
-        written = next(self._session.store.changes(record=record_id))
-        return next(part.erased() for part in written.parts if part.record == record_id)
 
     # -- telling -----------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from lapse.ledger import seal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lapse.ledger import Draft, State, Store
+    from lapse.ledger import Draft, Part, State, Store
 
 __all__ = ["Session"]
 
@@ -55,6 +55,15 @@ class Session:
             # store refuses that by itself; an unanchored one is taken as it is now.
             self._state = self.store.state()
         return self._state
+
+    def tombstone(self, record_id: str) -> Part:
+        """What is left of a record when it is purged: its id, and the digest of what was written.
+
+        Raises:
+            StoreError: the store could not be read.
+        """
+        written = next(self.store.changes(record=record_id))
+        return next(part.erased() for part in written.parts if part.record == record_id)
 
     def write(self, decide: Callable[[State], tuple[T, Sequence[Draft]]]) -> T:
         """Decide on the current state and carry it out, as one transaction.

@@ -63,6 +63,8 @@ _OPERATIONS: Final[Mapping[str, str]] = {
     "superseded": "update_memory",
     "restamped": "update_memory",
     "suspended": "update_memory",
+    "disputed": "update_memory",
+    "reinstated": "update_memory",
     "evicted": "update_memory",
     "purged": "delete_memory",
 }
@@ -74,6 +76,8 @@ _VALIDITY: Final[Mapping[str, str]] = {
     "superseded": "valid",
     "restamped": "valid",
     "suspended": "unknown",
+    "disputed": "unknown",
+    "reinstated": "valid",
     "evicted": "lapsed",
 }
 """What the conventions have no word for: whether what is remembered is still true."""

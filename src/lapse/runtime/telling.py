@@ -5,18 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from lapse.contract import Alert, Evict, Keep, Reject, Restamp, Supersede, Suspend, Write
+from lapse.contract import (
+    Alert,
+    Dispute,
+    Evict,
+    Keep,
+    Reinstate,
+    Reject,
+    Restamp,
+    Supersede,
+    Suspend,
+    Write,
+)
 from lapse.runtime.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from lapse.contract import Learnt, Lesson, Settlement
     from lapse.runtime.events import Observer
 
 __all__ = ["Telling", "event_of"]
+
+_TOLD_AS: Final[Mapping[type, str]] = {
+    Write: "stored",
+    Supersede: "superseded",
+    Keep: "confirmed",
+    Dispute: "disputed",
+    Reinstate: "reinstated",
+}
 
 SUGGESTIONS = "recovery_feedback.suggestions"
 """Where a suggestion stands in a response."""
@@ -72,12 +91,8 @@ def event_of(verdict: Settlement | Learnt, lesson: Lesson) -> Event:
             told = event(what="suspended", source=move.source, count=count)
         case Alert(move):
             told = event(what="alert", source=move.source)
-        case Write(record):
-            told = event(what="stored", record=record.id)
-        case Supersede(record):
-            told = event(what="superseded", record=record.id)
-        case Keep(record):
-            told = event(what="confirmed", record=record.id)
+        case Write(record) | Supersede(record) | Keep(record) | Dispute(record) | Reinstate(record):
+            told = event(what=_TOLD_AS[type(verdict)], record=record.id)
         case Reject():
             told = event(what="refused", where=SUGGESTIONS)
     return told

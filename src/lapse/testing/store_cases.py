@@ -73,6 +73,7 @@ def the_kept_state_follows_every_kind_of_change(place: Place) -> None:
         scribe.write(*(sample(name) for name in "abcdefg"))
         rules = Source.rules(ISSUER)
         for drafts in (
+            [scribe.judged(ChangeKind.APPLIED, "a", "g")],
             [scribe.judged(ChangeKind.SUSPENDED, "a", "b")],
             [scribe.judged(ChangeKind.REINSTATED, "a")],
             [scribe.judged(ChangeKind.DISPUTED, "a", "b")],

@@ -15,6 +15,7 @@ MOVED = Moved(Source.table("i", "t"), "1", "2")
 def test_reason_codes_are_stable() -> None:
     assert sorted(Reason) == [
         "applied",
+        "applied_and_refused",
         "awaiting_diff",
         "confirmed",
         "dependency_evicted",
@@ -33,6 +34,7 @@ def test_reason_codes_are_stable() -> None:
         "row_unknown",
         "rules_moved",
         "rules_not_watched",
+        "said_again",
         "table_gained",
         "table_gone",
         "table_lost",
