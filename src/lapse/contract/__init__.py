@@ -27,6 +27,7 @@ from lapse.contract.detection import (
     reachable,
     tables_under,
 )
+from lapse.contract.digests import Delta, Held, echo_of, tag_of
 from lapse.contract.eviction import (
     A0,
     A1,
@@ -163,6 +164,7 @@ __all__ = [
     "Declaration",
     "Declined",
     "DeclinedFix",
+    "Delta",
     "Demand",
     "Detection",
     "DetectionPolicy",
@@ -182,6 +184,7 @@ __all__ = [
     "Forecast",
     "Foresight",
     "Found",
+    "Held",
     "Keep",
     "KeepAll",
     "KeepNone",
@@ -244,6 +247,7 @@ __all__ = [
     "diff",
     "drafts",
     "drift_of",
+    "echo_of",
     "field_flaw",
     "fingerprint",
     "fingerprint_of",
@@ -267,6 +271,7 @@ __all__ = [
     "row_version",
     "settle",
     "tables_under",
+    "tag_of",
     "unvouched",
     "versions_root",
     "violations",

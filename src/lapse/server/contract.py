@@ -26,10 +26,10 @@ from lapse.contract import (
     Rule,
     TableChanges,
     Violation,
-    versions_root,
 )
 from lapse.errors import InvalidValue
 from lapse.ledger import canonical
+from lapse.server.digests import Digest, digest_members, held_by_client
 from lapse.server.exchange import Answer, problem_answer
 from lapse.server.state_file import StateFile
 from lapse.wire import (
@@ -44,12 +44,14 @@ from lapse.wire import (
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
 
-    from lapse.contract import Aliases
+    from lapse.contract import Aliases, Suggestion
     from lapse.server.signing import Publication, Signing
 
 __all__ = ["LEAVING", "Contract", "Published", "Rejected"]
 
 UNPROCESSABLE = 422
+_TAG_DIGITS = 32
+"""Of a root in hex: 128 bits tell states apart (C-VER-05)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Published:
         lines: the header lines that go with every response.
         versions_body: the answer of the versions endpoint.
         etag: its strong entity tag, quoted.
+        digest: what it is called for short; None when the service says no versions.
         signed: what is signed of it; None when the service does not sign.
     """
 
@@ -70,6 +73,7 @@ class Published:
     lines: tuple[tuple[bytes, bytes], ...]
     versions_body: bytes
     etag: str
+    digest: Digest | None = None
     signed: Publication | None = None
 
 
@@ -175,8 +179,11 @@ class Contract:
         return None if signed is None else signed.member
 
     def envelope_members(self, *, success: bool = True) -> dict[str, Any]:
-        """The contract members of a body, to merge into it."""
-        members = dict(self._published.members)
+        """The contract members of a body, to merge into it; none if the client has them all."""
+        published = self._published
+        if held_by_client(self, published.registry) is not None:
+            return {}
+        members = dict(published.members)
         return members if success else {**members, "success": False} if members else members
 
     @contextmanager
@@ -281,12 +288,22 @@ class Contract:
             registry: the tables that the violation was found in; None: those of now.
             accept: the request's Accept header.
         """
-        envelope = self.emission.envelope(
-            self.registry if registry is None else registry,
-            success=False,
-            suggestions=violation.suggestions,
-        )
-        return problem_answer(self.problem_of(violation), envelope, accept=accept)
+        now = self.registry if registry is None else registry
+        members = self.failure_members(now, violation.suggestions)
+        return problem_answer(self.problem_of(violation), members, accept=accept)
+
+    def failure_members(
+        self, registry: Registry, suggestions: tuple[Suggestion, ...]
+    ) -> dict[str, Any]:
+        """The contract members of a failure's body, beside a digest if the client holds the map.
+
+        Args:
+            registry: the tables that the suggestions come from.
+            suggestions: fixes, best first.
+        """
+        envelope = self.emission.envelope(registry, success=False, suggestions=suggestions)
+        held = held_by_client(self, registry)
+        return envelope_members(envelope) if held is None else digest_members(envelope, held)
 
     def problem_of(self, violation: Violation) -> Problem:
         """What is said to people about a violation; with aliases, no table is named in it."""
@@ -312,7 +329,7 @@ class Contract:
         if registry is self.registry:
             return
         # Signed first: an epoch that is kept and not used harms nobody, one used and not kept does.
-        publication = self._publication(registry)
+        publication = self._publication(registry, self._published.digest)
         if self._state_file is not None:
             self._state_file.keep(registry)
         before = self.registry
@@ -327,7 +344,7 @@ class Contract:
         """
         self._watchers.append(watcher)
 
-    def _publication(self, registry: Registry) -> Published:
+    def _publication(self, registry: Registry, before: Digest | None = None) -> Published:
         envelope = self.emission.envelope(registry, success=True, location=self.location)
         lines = contract_fields(
             table_versions=envelope.table_versions,
@@ -338,17 +355,23 @@ class Contract:
             table_versions=envelope.table_versions, rules_version=envelope.rules_version
         )
         versions = envelope_members(said)
-        tag = hashlib.sha256(canonical(versions)).hexdigest()[:32]
         plain = tuple((name.lower().encode(), value.encode()) for name, value in lines)
-        signed = None
-        if self._signing is not None and envelope.table_versions is not None:
-            root = versions_root(envelope.table_versions, envelope.rules_version)
+        digest = signed = None
+        if said.table_versions is None:
+            root = hashlib.sha256(canonical(versions)).hexdigest()
+        else:
+            digest = Digest(
+                said.table_versions, said.rules_version, location=self.location, before=before
+            )
+            root = digest.held.root
+        if self._signing is not None and digest is not None:
             signed = self._signing.publication(root, registry, plain)
         return Published(
             registry=registry,
             members=envelope_members(envelope),
             lines=plain,
             versions_body=write(versions),
-            etag=f'"{tag}"',
+            etag=f'"{root[:_TAG_DIGITS]}"',
+            digest=digest,
             signed=signed,
         )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lapse.contract import Envelope
-from lapse.wire import Problem, preferred_type, write, write_problem
+from lapse.wire import Problem, preferred_type, problem_document, write
+
+if TYPE_CHECKING:
+    from lapse.ledger import JsonObject
 
 __all__ = [
     "ASGIApp",
@@ -59,15 +61,21 @@ def json_answer(value: object, *headers: tuple[bytes, bytes], status: int = 200)
 
 
 def problem_answer(
-    problem: Problem, envelope: Envelope | None = None, *, accept: str | None = None
+    problem: Problem, members: JsonObject | None = None, *, accept: str | None = None
 ) -> Answer:
-    """A problem document as an answer; never stored by a cache (C-PRB-05)."""
+    """A problem document as an answer; never stored by a cache (C-PRB-05).
+
+    Args:
+        problem: what went wrong.
+        members: the contract members that stand beside it; None: none.
+        accept: the request's Accept header.
+    """
     headers = (
         (b"content-type", preferred_type(accept).encode()),
         (b"cache-control", b"no-store"),
         (b"vary", b"Accept"),
     )
-    return Answer(problem.status, headers, write_problem(problem, envelope or Envelope()))
+    return Answer(problem.status, headers, write(problem_document(problem, members or {})))
 
 
 def header(scope: Scope, name: bytes) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lapse.server.describing import description
+from lapse.server.digests import ASKING, asking
 from lapse.server.endpoints import RELOAD_BYTES, Endpoints
 
 if TYPE_CHECKING:
@@ -52,17 +53,28 @@ class ContractMiddleware:
             await self._app(scope, receive, send)
             return
         contract = self._contract
+        asked = asking(contract, scope)
 
         async def stamped(message: Message) -> None:
             if message["type"] == "http.response.start":
                 # A copy: an application may send the same message object again and again.
-                message = {**message, "headers": [*message.get("headers", ()), *contract.lines]}
+                if asked is None:
+                    message = {**message, "headers": [*message.get("headers", ()), *contract.lines]}
+                else:
+                    message = asked.stamped(message, scope)
             await send(message)
 
+        token = ASKING.set(asked)
+        try:
+            await self._route(scope, receive, stamped)
+        finally:
+            ASKING.reset(token)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         if root := scope.get("root_path"):
             path = path.removeprefix(root)
         if path in self._paths:
-            await self._endpoints(scope, receive, stamped, path)
+            await self._endpoints(scope, receive, send, path)
         else:
-            await self._app(scope, receive, stamped)
+            await self._app(scope, receive, send)

@@ -182,20 +182,29 @@ class Publication:
     @property
     def lines(self) -> Lines:
         """The header lines that go with a response now."""
-        made = self._made
-        now = self._signing.clock.now()
-        if made is None or not made[0] <= now < made[1]:
-            made = self._sign(now)
-        return made[2]
+        return self._now()[2]
+
+    @property
+    def stamp_lines(self) -> Lines:
+        """Those of them that are the signed statement."""
+        return self._now()[2][len(self._plain) :]
 
     @property
     def member(self) -> dict[str, Any]:
         """The signed statement as an object, for carriers without header lines."""
+        return self._now()[3]
+
+    @property
+    def issued_at(self) -> int:
+        """When the statement that stands now was issued, in seconds since 1970."""
+        return self._now()[0] // _SECOND
+
+    def _now(self) -> tuple[Instant, Instant, Lines, dict[str, Any]]:
         made = self._made
         now = self._signing.clock.now()
         if made is None or not made[0] <= now < made[1]:
             made = self._sign(now)
-        return made[3]
+        return made
 
     def answer(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to what changed in a table since a version, signed."""

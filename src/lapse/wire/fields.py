@@ -31,6 +31,7 @@ __all__ = [
     "VERSIONS",
     "contract_fields",
     "lines",
+    "member_text",
     "read_text",
     "read_versions",
     "versions_field",
@@ -101,7 +102,8 @@ def read_text(value: bytes) -> str | Reason:
 def versions_field(table_versions: Mapping[str, str], *, limit: int = FIELD_BYTES) -> str | None:
     """The value of `Contract-Versions`; None when there is no table, or it would be too long."""
     members: list[http_sf.ItemType | http_sf.InnerListType] = [
-        (_text(table), {"v": _text(version)}) for table, version in sorted(table_versions.items())
+        (member_text(table), {"v": member_text(version)})
+        for table, version in sorted(table_versions.items())
     ]
     if not members:
         return None
@@ -122,11 +124,12 @@ def contract_fields(
         value = versions_field(table_versions, limit=limit)
         written += [] if value is None else [(VERSIONS, value)]
     if rules_version is not None:
-        written.append((RULES, http_sf.ser(_text(rules_version))))
+        written.append((RULES, http_sf.ser(member_text(rules_version))))
     if location is not None:
-        written.append((LOCATION, http_sf.ser(_text(location))))
+        written.append((LOCATION, http_sf.ser(member_text(location))))
     return written
 
 
-def _text(text: str) -> str | _Display:
+def member_text(text: str) -> str | _Display:
+    """A text as a structured field holds it."""
     return text if text.isascii() and text.isprintable() else _Display(text)

@@ -22,6 +22,7 @@ __all__ = [
     "envelope_members",
     "graph_members",
     "preferred_type",
+    "problem_document",
     "problem_members",
     "reload_members",
     "suggestion_members",
@@ -91,6 +92,11 @@ def envelope_members(envelope: Envelope) -> dict[str, Any]:
 
 def problem_members(problem: Problem, envelope: Envelope) -> dict[str, Any]:
     """One object that is a problem document and an envelope at once (C-PRB-01)."""
+    return problem_document(problem, envelope_members(envelope))
+
+
+def problem_document(problem: Problem, contract: JsonObject) -> dict[str, Any]:
+    """A problem document with contract members that are written already."""
     members: dict[str, Any] = {
         "type": problem.type,
         "title": problem.title,
@@ -99,7 +105,7 @@ def problem_members(problem: Problem, envelope: Envelope) -> dict[str, Any]:
     }
     if problem.instance is not None:
         members["instance"] = problem.instance
-    return {**problem.more, **members, **envelope_members(envelope)}
+    return {**problem.more, **members, **contract}
 
 
 def changes_members(changes: TableChanges) -> dict[str, Any]:

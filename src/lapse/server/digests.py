@@ -1,0 +1,195 @@
+"""Answers clients that say which map of versions they hold, in place of the map.
+
+What is said in one response is said of one state: the first to speak, header lines or body, settles
+which. A response that has to speak of another state has the whole map. A client that says nothing
+gets what it always got.
+
+A service remembers which tables moved between its last states, not the states. After a restart it
+knows none of them, and says the map.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+from lapse.contract import Delta, Held, echo_of
+from lapse.wire import FIELD_BYTES, LOCATION
+from lapse.wire.digests import MOVED, ROOT, Have, Said, compact_members, read_have, said_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lapse.contract import Envelope, Registry
+    from lapse.server.contract import Contract, Published
+    from lapse.server.exchange import Message, Scope
+    from lapse.server.signing import Publication
+
+    Lines = tuple[tuple[bytes, bytes], ...]
+
+__all__ = ["ASKING", "Asking", "Digest", "asking", "digest_members", "held_by_client"]
+
+USUAL_LOCATION: Final = "/contract"
+"""Where a client looks for the endpoints when nobody names a place."""
+_STATES: Final = 128
+"""States whose clients are told what moved; who holds an older one gets the map."""
+_ANSWERS: Final = 1_024
+"""Answers kept ready for one state."""
+_ROOT_FIELD: Final = ROOT.lower().encode()
+_VARY: Final = (b"vary", ROOT.encode())
+_CACHED: Final = frozenset({"GET", "HEAD"})
+"""Methods whose answers caches keep by themselves (RFC 9111, section 3)."""
+
+
+class Digest:
+    """What a state of the tables is called, and how one gets to it. Safe from any thread.
+
+    Args:
+        table_versions: the versions, under the names on the wire.
+        rules_version: the fingerprint of the rules, as it is sent.
+        location: where the contract endpoints are.
+        before: the digest of the state before; None: there is none that clients may hold.
+    """
+
+    __slots__ = ("_answers", "_log", "_place", "held")
+
+    def __init__(
+        self,
+        table_versions: Mapping[str, str],
+        rules_version: str | None,
+        *,
+        location: str,
+        before: Digest | None,
+    ) -> None:
+        self.held = Held(table_versions, rules_version)
+        self._place: Lines = ()
+        if location != USUAL_LOCATION:
+            self._place = ((LOCATION.lower().encode(), f'"{location}"'.encode()),)
+        self._answers: dict[str, Said | None] = {}
+        self._log: tuple[tuple[str, str | None, frozenset[str]], ...] = ()
+        if before is not None:
+            old, was = before.held, before.held.table_versions
+            names = was.keys() | table_versions.keys()
+            moved = frozenset(t for t in names if was.get(t) != table_versions.get(t))
+            self._log = (*before._log[1 - _STATES :], (old.tag, old.rules_version, moved))  # noqa: SLF001
+
+    def said(self, have: Have) -> Said | None:
+        """What answers a client that holds this map; None: the whole map does."""
+        if have.tag == self.held.tag:
+            return Said(echo_of(have.tag))
+        if have.tag not in self._answers:
+            if len(self._answers) >= _ANSWERS:
+                self._answers.clear()
+            self._answers[have.tag] = self._since(have.tag)
+        return self._answers[have.tag]
+
+    def _since(self, tag: str) -> Said | None:
+        touched: set[str] = set()
+        for known, rules, moved in reversed(self._log):
+            touched |= moved
+            if known == tag:
+                return self._moved(tag, rules, touched)
+        return None
+
+    def _moved(self, tag: str, rules: str | None, touched: set[str]) -> Said | None:
+        now = self.held
+        if rules != now.rules_version and now.rules_version is None:
+            return None
+        delta = Delta.of(
+            touched,
+            now.table_versions,
+            rules_version=None if rules == now.rules_version else now.rules_version,
+        )
+        said = Said(echo_of(tag), now.tag, delta)
+        moved = next((value for name, value in said_fields(said) if name == MOVED), "")
+        # Most of the map, said table by table, is no shorter than the map.
+        few = len(touched) * 2 <= len(now.table_versions) + 2
+        return said if len(moved) <= FIELD_BYTES and few else None
+
+    def lines(self, said: Said, have: Have, signed: Publication | None) -> Lines:
+        """The header lines that go with an answer: the statement, too, unless it is held."""
+        lines = tuple((n.lower().encode(), v.encode()) for n, v in said_fields(said))
+        stamp: Lines = ()
+        if signed is not None and (said.delta is not None or have.at != signed.issued_at):
+            stamp = signed.stamp_lines
+        return (*lines, *self._place, *stamp)
+
+
+class Asking:
+    """One request of a client that says what it holds. It belongs to its request alone."""
+
+    __slots__ = ("_contract", "_said", "_settled", "have")
+
+    def __init__(self, contract: Contract, have: Have) -> None:
+        self.have = have
+        self._contract = contract
+        self._settled: Published | None = None
+        self._said: Said | None = None
+
+    def of(self, contract: Contract) -> bool:
+        """Whether the request came through this contract's seat."""
+        return self._contract is contract
+
+    def answer(self) -> tuple[Published, Said | None]:
+        """The state that the response speaks of, and what it says; None: the whole map."""
+        published = self._settled
+        if published is None:
+            published = self._settled = self._contract.published
+            self._said = None if published.digest is None else published.digest.said(self.have)
+        return published, self._said
+
+    def held(self, registry: Registry) -> Held | None:
+        """The map that a body about these tables may refer to; None: it has to say it in full."""
+        published, said = self.answer()
+        if said is None or published.digest is None:
+            return None
+        if published.registry is not registry:
+            self._said = None  # the body speaks of an earlier state, so nothing is said of another
+            return None
+        return published.digest.held
+
+    @property
+    def lines(self) -> Lines:
+        """The header lines of the response."""
+        published, said = self.answer()
+        if said is None or published.digest is None:
+            return published.lines if published.signed is None else published.signed.lines
+        return published.digest.lines(said, self.have, published.signed)
+
+    def stamped(self, message: Message, scope: Scope) -> Message:
+        """The start of a response with these lines."""
+        headers = [*message.get("headers", ()), *self.lines]
+        if scope["method"] in _CACHED and self._said is not None and not _unstored(headers):
+            headers.append(_VARY)
+        return {**message, "headers": headers}
+
+
+ASKING: ContextVar[Asking | None] = ContextVar("ASKING", default=None)
+"""The request that is being answered, if its client says what it holds."""
+
+
+def asking(contract: Contract, scope: Scope) -> Asking | None:
+    """What a request says that its client holds; None when it says nothing that can be read."""
+    for name, value in scope["headers"]:
+        if name == _ROOT_FIELD:
+            have = read_have(value)
+            return None if have is None else Asking(contract, have)
+    return None
+
+
+def held_by_client(contract: Contract, registry: Registry) -> Held | None:
+    """The map that the client whose request is being answered can be referred to."""
+    asked = ASKING.get()
+    return asked.held(registry) if asked is not None and asked.of(contract) else None
+
+
+def digest_members(envelope: Envelope, held: Held) -> dict[str, Any]:
+    """The contract members of a body beside a digest: the fixes, which refer to the map."""
+    if not envelope.suggestions:
+        return {}
+    suggestions = [compact_members(s, held) for s in envelope.suggestions]
+    return {"recovery_feedback": {"suggestions": suggestions}}
+
+
+def _unstored(headers: list[tuple[bytes, bytes]]) -> bool:
+    return any(n.lower() == b"cache-control" and b"no-store" in v for n, v in headers)

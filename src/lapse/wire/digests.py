@@ -1,0 +1,353 @@
+"""The digest envelope in its two forms: header fields over HTTP, members in MCP's `_meta`.
+
+::
+
+    Contract-Root: "pGm5gJ8n0vQ0cVhX";at=1764500000     the request: what the client holds
+    Contract: "pGm5"                                    the response: that is how things stand
+    Contract: "pGm5";to="Zc3kq0T1xXv2aA9b"              or: what follows makes it this one
+    Contract-Moved: "active_csm_codes";v="1.0.1", "old_table"
+
+All are structured fields (RFC 9651). `at` is when the statement that the client holds was issued,
+where the service signs; a service repeats a statement only to clients that hold another one. In
+`Contract-Moved` a table without `v` is gone. Rules that moved stand in `Contract-Rules` as ever.
+
+A suggestion beside a digest says what it rests on in one member, `on`, which refers to tables
+instead of naming them. Reading never raises: what cannot be read was not said.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import http_sf
+
+from lapse.contract import CacheHint, Delta, RowVersion, TableVersion, is_name
+from lapse.wire.fields import RULES, lines, member_text, read_text
+from lapse.wire.limits import Reason
+from lapse.wire.writing import suggestion_members
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lapse.contract import Held, Suggestion
+
+__all__ = [
+    "DIGEST",
+    "MOVED",
+    "ROOT",
+    "Have",
+    "Said",
+    "compact_members",
+    "have_field",
+    "have_member",
+    "read_digest",
+    "read_digest_member",
+    "read_have",
+    "read_have_member",
+    "resolved",
+    "said_fields",
+    "said_members",
+]
+
+ROOT: Final = "Contract-Root"
+"""The request's field."""
+DIGEST: Final = "Contract"
+"""The response's field; short, because it is on every response."""
+MOVED: Final = "Contract-Moved"
+
+_WANTED: Final = frozenset(name.lower().encode() for name in (DIGEST, MOVED, RULES))
+_TAG: Final = re.compile("[A-Za-z0-9_-]{1,64}")
+"""Today's tags have 16 characters, and later ones may have more."""
+_ON: Final = "on"
+
+
+@dataclass(frozen=True, slots=True)
+class Have:
+    """What a client says that it holds.
+
+    Attributes:
+        tag: names the map.
+        at: when the statement that it holds was issued, in seconds since 1970; None: it holds none.
+    """
+
+    tag: str
+    at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a response says in place of a map.
+
+    Attributes:
+        echo: the beginning of the tag that it answers.
+        to: the tag of the map of now; None when it is the same one.
+        delta: what moved; None when nothing did.
+    """
+
+    echo: str
+    to: str | None = None
+    delta: Delta | None = None
+
+
+# -- over HTTP -----------------------------------------------------------------------------------
+
+
+def have_field(have: Have) -> str:
+    """The value of a request's `Contract-Root`."""
+    return f'"{have.tag}"' if have.at is None else f'"{have.tag}";at={have.at}'
+
+
+# A client sends one value until something moves.
+@lru_cache(maxsize=1024)
+def read_have(value: bytes) -> Have | None:
+    """What a request's `Contract-Root` says; None when it cannot be read."""
+    item = _item(value)
+    match item:
+        case str(tag), {"at": int(at)} if _is_tag(tag):
+            return Have(tag, at)
+        case str(tag), dict() if _is_tag(tag):
+            return Have(tag)
+        case _:
+            return None
+
+
+def said_fields(said: Said) -> list[tuple[str, str]]:
+    """The header lines that stand in place of a map."""
+    if said.to is None or said.delta is None:
+        return [(DIGEST, f'"{said.echo}"')]
+    written = [(DIGEST, f'"{said.echo}";to="{said.to}"')]
+    moved: list[Any] = [
+        (member_text(table), {"v": member_text(version)})
+        for table, version in said.delta.changed.items()
+    ]
+    moved += [(member_text(table), {}) for table in said.delta.gone]
+    if moved:
+        written.append((MOVED, http_sf.ser(moved)))
+    if said.delta.rules_version is not None:
+        written.append((RULES, http_sf.ser(member_text(said.delta.rules_version))))
+    return written
+
+
+def read_digest(
+    headers: Mapping[str, str] | Sequence[tuple[bytes | str, bytes | str]],
+) -> Said | Reason | None:
+    """What a response's header lines say in place of a map; None when they say nothing."""
+    found = lines(headers, _WANTED)
+    value = found.get(DIGEST.lower().encode())
+    if value is None:
+        return None
+    echo, to = _echo_of(_item(value))
+    if echo is None or to == "":
+        return Reason.MALFORMED_FIELD
+    if to is None:
+        return Said(echo)
+    moved = found.get(MOVED.lower().encode())
+    rules = found.get(RULES.lower().encode())
+    return _moved(echo, to, moved, rules)
+
+
+def _echo_of(item: object) -> tuple[str | None, str | None]:
+    """The echo, and the tag of the map of now: None when it has none, empty when it is no tag."""
+    match item:
+        case str(echo), dict() if _is_tag(echo):
+            to = cast("tuple[str, dict[str, object]]", item)[1].get("to")
+            return echo, to if to is None or (isinstance(to, str) and _is_tag(to)) else ""
+        case _:
+            return None, None
+
+
+@lru_cache(maxsize=64)
+def _moved(echo: str, to: str, moved: bytes | None, rules: bytes | None) -> Said | Reason:
+    changed: dict[str, str] = {}
+    gone: list[str] = []
+    try:
+        members = [] if moved is None else http_sf.parse(moved, tltype="list")
+    except (http_sf.StructuredFieldError, ValueError):
+        return Reason.MALFORMED_FIELD
+    for member in cast("list[Any]", members):
+        match member:
+            case (str() | http_sf.DisplayString()) as table, {
+                "v": (str() | http_sf.DisplayString()) as version
+            }:
+                changed[str(table)] = str(version)
+            case (str() | http_sf.DisplayString()) as table, dict():
+                gone.append(str(table))
+            case _:
+                return Reason.MALFORMED_FIELD
+    said = None if rules is None else read_text(rules)
+    if isinstance(said, Reason):
+        return said
+    return _checked(echo, to, Delta(changed=changed, gone=tuple(gone), rules_version=said))
+
+
+def _item(value: bytes) -> object:
+    try:
+        return http_sf.parse(value, tltype="item")
+    except (http_sf.StructuredFieldError, ValueError):
+        return None
+
+
+# -- in `_meta` ----------------------------------------------------------------------------------
+
+
+def have_member(have: Have) -> dict[str, Any]:
+    """What a request says under the contract's key in `_meta`."""
+    return {"root": have.tag} if have.at is None else {"root": have.tag, "at": have.at}
+
+
+def read_have_member(value: object) -> Have | None:
+    """What a client says in `_meta` that it holds; None when it says nothing that can be read."""
+    match value:
+        case {"root": str(tag), "at": int(at)} if _is_tag(tag):
+            return Have(tag, at)
+        case {"root": str(tag)} if _is_tag(tag):
+            return Have(tag)
+        case _:
+            return None
+
+
+def said_members(said: Said) -> dict[str, Any]:
+    """What stands under the contract's key in a result's `_meta`, in place of a map."""
+    if said.to is None or said.delta is None:
+        return {"same": said.echo}
+    moved = {**said.delta.changed, **dict.fromkeys(said.delta.gone)}
+    members: dict[str, Any] = {"since": said.echo, "root": said.to, "moved": moved}
+    if said.delta.rules_version is not None:
+        members["rules_version"] = said.delta.rules_version
+    return members
+
+
+def read_digest_member(value: object) -> Said | Reason | None:
+    """What a result's `_meta` says in place of a map; None when it says nothing."""
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    rules, moved = members.get("rules_version"), members.get("moved")
+    match members:
+        case {"same": str(echo)} if _is_tag(echo):
+            return Said(echo)
+        case {"since": str(echo), "root": str(to)} if _is_tag(echo) and _is_tag(to):
+            pass
+        case _:
+            return Reason.WRONG_TYPE if members.keys() & {"same", "since"} else None
+    if not isinstance(moved, dict):
+        return Reason.WRONG_TYPE
+    entries = cast("dict[str, Any]", moved)
+    if rules is not None and not isinstance(rules, str):
+        return Reason.WRONG_TYPE
+    if not all(v is None or isinstance(v, str) for v in entries.values()):
+        return Reason.WRONG_TYPE
+    changed = {table: version for table, version in entries.items() if version is not None}
+    gone = tuple(table for table, version in entries.items() if version is None)
+    return _checked(echo, to, Delta(changed=changed, gone=gone, rules_version=rules))
+
+
+def _checked(echo: str, to: str, delta: Delta) -> Said | Reason:
+    texts = [*delta.changed, *delta.changed.values(), *delta.gone]
+    if delta.rules_version is not None:
+        texts.append(delta.rules_version)
+    return Said(echo, to, delta) if all(map(is_name, texts)) else Reason.BAD_NAME
+
+
+def _is_tag(text: str) -> bool:
+    return _TAG.fullmatch(text) is not None
+
+
+# -- suggestions ---------------------------------------------------------------------------------
+
+
+def compact_members(suggestion: Suggestion, held: Held) -> dict[str, Any]:
+    """A suggestion as a JSON object beside a digest: what it rests on stands in `on`.
+
+    `on` is a reference to the one table (Level 1), or a list with an entry for each row and each
+    table without rows: `[reference, key, version]` or `reference`, the table of `table` first. An
+    empty list stands for `recompute`. What the map of the response does not know as the suggestion
+    does is written in full.
+    """
+    members = suggestion_members(suggestion)
+    if suggestion.cache_hint is CacheHint.RECOMPUTE and suggestion.table is None:
+        del members["cache_hint"]
+        return {**members, _ON: []}
+    on = _on(suggestion, held)
+    if suggestion.cache_hint is not CacheHint.CACHEABLE or on is None:
+        return members
+    for name in ("cache_hint", "table", *(("tables", "rows") if suggestion.tables else ())):
+        members.pop(name, None)
+    return {**members, _ON: on}
+
+
+def _on(suggestion: Suggestion, held: Held) -> str | list[Any] | None:
+    primary, references = suggestion.table, held.references
+    if primary is None or primary not in references or _ON in suggestion.more:
+        return None
+    if not suggestion.tables:
+        return references[primary]
+    versions = {entry.table: entry.version for entry in suggestion.tables}
+    if any(held.table_versions.get(table) != version for table, version in versions.items()):
+        return None
+    if primary not in versions or not {row.table for row in suggestion.rows} <= versions.keys():
+        return None
+    on: list[Any] = []
+    for table in (primary, *(table for table in versions if table != primary)):
+        rows = [row for row in suggestion.rows if row.table == table]
+        on += [[references[table], row.key, row.version] for row in rows] or [references[table]]
+    return on
+
+
+def resolved(suggestion: Suggestion, held: Held) -> Suggestion:
+    """A suggestion with what its `on` refers to, in the map that its response stands for.
+
+    One whose `on` cannot be read is left as it is: it names no table, so it is not remembered.
+    """
+    more = dict(suggestion.more)
+    on = more.pop(_ON, None)
+    if on is None or suggestion.table is not None or suggestion.tables:
+        return suggestion
+    if on == []:
+        return replace(suggestion, cache_hint=CacheHint.RECOMPUTE, more=more)
+    if isinstance(on, str):
+        table = held.referred(on)
+        hint = CacheHint.CACHEABLE
+        return (
+            suggestion
+            if table is None
+            else replace(suggestion, cache_hint=hint, table=table, more=more)
+        )
+    rests = _rests_on(on, held)
+    if rests is None:
+        return suggestion
+    tables, rows = rests
+    return replace(
+        suggestion,
+        cache_hint=CacheHint.CACHEABLE,
+        table=tables[0].table,
+        tables=tables,
+        rows=rows,
+        more=more,
+    )
+
+
+def _rests_on(
+    on: object, held: Held
+) -> tuple[tuple[TableVersion, ...], tuple[RowVersion, ...]] | None:
+    tables: dict[str, None] = {}
+    rows: list[RowVersion] = []
+    for entry in cast("list[object]", on) if isinstance(on, list) else [None]:
+        match entry:
+            case str(reference):
+                key, version = None, None
+            case [str(reference), str(key), (str() | None) as version] if is_name(key):
+                pass
+            case _:
+                return None
+        table = held.referred(reference)
+        if table is None or (version is not None and not is_name(version)):
+            return None
+        tables[table] = None
+        if key is not None:
+            rows.append(RowVersion(table, key, version))
+    if len({(row.table, row.key) for row in rows}) != len(rows):
+        return None  # one row twice: which version counts would be a guess
+    versions = held.table_versions
+    return tuple(TableVersion(table, versions[table]) for table in tables), tuple(rows)
