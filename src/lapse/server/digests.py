@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lapse.contract import Delta, Held, echo_of
 from lapse.wire import FIELD_BYTES, LOCATION
-from lapse.wire.digests import MOVED, ROOT, Have, Said, compact_members, read_have, said_fields
+from lapse.wire.digests import (
+    MOVED,
+    ROOT,
+    Have,
+    Said,
+    compact_members,
+    read_have,
+    said_fields,
+    said_members,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,6 +164,17 @@ class Asking:
         if said is None or published.digest is None:
             return published.lines if published.signed is None else published.signed.lines
         return published.digest.lines(said, self.have, published.signed)
+
+    @property
+    def members(self) -> dict[str, Any] | None:
+        """What stands in `_meta`, for carriers without header lines; None: the whole map does."""
+        published, said = self.answer()
+        if said is None or published.digest is None:
+            return None
+        members, signed = said_members(said), published.signed
+        if signed is None or (said.delta is None and self.have.at == signed.issued_at):
+            return members
+        return {**members, "stamp": signed.member}
 
     def stamped(self, message: Message, scope: Scope) -> Message:
         """The start of a response with these lines."""

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lapse.contract import Level
 from lapse.errors import MissingExtra
 from lapse.server.contract import LEAVING, Rejected
-from lapse.server.mcp_shape import JSON, read_contract, refusal_of, stamps_of
+from lapse.server.mcp_shape import JSON, asking_of, read_contract, refusal_of, stamps_of
 from lapse.wire.mcp import (
     CHANGES_TEMPLATE,
     GRAPH,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams, ReadResourceRequestParams
 
     from lapse.server.contract import Contract
+    from lapse.server.digests import Asking
 
 __all__ = ["ContractMiddleware", "install"]
 
@@ -97,17 +98,18 @@ class ContractMiddleware(Middleware):
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
         """Answer one call: a rejection as an error result, everything else stamped."""
+        asked = asking_of(self._contract, context.message.meta)
         token = LEAVING.set(_Leaving)
         try:
             result = await call_next(context)
         except ToolError as failure:
             rejected = failure if isinstance(failure, Rejected) else failure.__cause__
             if isinstance(rejected, Rejected):
-                return self._refused(rejected)
+                return self._refused(rejected, asked)
             raise
         finally:
             LEAVING.reset(token)
-        return self._stamped(result)
+        return self._stamped(result, asked)
 
     async def on_read_resource(
         self,
@@ -124,8 +126,8 @@ class ContractMiddleware(Middleware):
             raise NotFoundError(f"Unknown resource: {uri!r}")
         return ResourceResult([ResourceContent(body.decode(), mime_type=JSON)])
 
-    def _refused(self, rejected: Rejected) -> ToolResult:
-        refusal = refusal_of(self._contract, rejected)
+    def _refused(self, rejected: Rejected, asked: Asking | None) -> ToolResult:
+        refusal = refusal_of(self._contract, rejected, asked)
         return ToolResult(
             content=[TextContent(type="text", text=refusal.text)],
             structured_content=refusal.structured,
@@ -133,8 +135,8 @@ class ContractMiddleware(Middleware):
             is_error=True,
         )
 
-    def _stamped(self, result: Any) -> Any:
-        value = stamps_of(self._contract)
+    def _stamped(self, result: Any, asked: Asking | None) -> Any:
+        value = stamps_of(self._contract, asked)
         # A request for more input is no answer yet, and an extension's own shape is not ours.
         if value is None or not isinstance(result, ToolResult):
             return result

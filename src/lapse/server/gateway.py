@@ -28,6 +28,7 @@ from lapse.contract import Level, Registry, Table, following_version
 from lapse.errors import InvalidValue, StoreError
 from lapse.server.contract import Contract
 from lapse.server.describing import description, reload_answers
+from lapse.server.digests import ASKING, asking
 from lapse.server.endpoints import RELOAD_BYTES, Endpoints
 from lapse.server.exchange import Disconnected, TooLarge, json_answer, read_body, respond
 from lapse.server.gateway_forwarding import Copy, Forwarding, Upstream, passed_on
@@ -193,8 +194,9 @@ class Gateway:
         if root := scope.get("root_path"):
             path = path.removeprefix(root)
         if path in self._paths:
-            await self._endpoints(scope, receive, self._stamped(send), path)
+            await self._endpoints(scope, receive, self._stamped(send, scope), path)
             return
+        token = ASKING.set(asking(self.contract, scope))
         try:
             if path == self._reload_path:
                 answer: Answer | None = await self._reload_answer(scope, receive)
@@ -204,15 +206,20 @@ class Gateway:
                     answer = await self._forward(scope, receive, send)
         except Disconnected:
             return
+        finally:
+            ASKING.reset(token)
         if answer is not None:
-            await respond(answer, scope, self._stamped(send))
+            await respond(answer, scope, self._stamped(send, scope))
 
-    def _stamped(self, send: Send) -> Send:
-        lines = self.contract.lines
+    def _stamped(self, send: Send, scope: Scope) -> Send:
+        lines, asked = self.contract.lines, asking(self.contract, scope)
 
         async def stamped(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *lines]}
+                if asked is None:
+                    message = {**message, "headers": [*message.get("headers", ()), *lines]}
+                else:
+                    message = asked.stamped(message, scope)
             await send(message)
 
         return stamped
@@ -238,9 +245,9 @@ class Gateway:
         try:
             lines = passed_on(response.headers.raw)
             relay = Relay(scope, send, response.status_code, lines)
-            if not any(name.startswith(b"contract-") for name, _ in lines):
+            if not any(name.startswith(b"contract") for name, _ in lines):
                 # Else the upstream speaks the contract itself, and two maps would be none.
-                relay.stamps = self.contract.lines
+                relay.stamps, relay.asked = self.contract.lines, ASKING.get()
             return await self._carry(scope, receive, relay, response.aiter_raw(), copy)
         finally:
             with anyio.CancelScope(shield=True):

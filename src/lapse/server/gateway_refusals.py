@@ -14,7 +14,7 @@ import httpx2
 from lapse.contract import CacheHint, Suggestion, leaks
 from lapse.server.gateway_faults import Cure, Fault, faults
 from lapse.server.gateway_sent import object_of
-from lapse.wire import envelope_members, write
+from lapse.wire import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -97,8 +97,7 @@ def mended(
     upstream = object_of(body) if body.strip() else {}
     if upstream is None or _CONTRACT & upstream.keys():
         return Mended(found)
-    envelope = contract.emission.envelope(registry, success=False, suggestions=suggestions)
-    members = envelope_members(envelope)
+    members = contract.failure_members(registry, suggestions)
     detail = {} if any(leaks(_DETAIL, s.parameters) for s in suggestions) else {"detail": _DETAIL}
     problem = {
         "type": contract.problem_type("request-does-not-fit"),

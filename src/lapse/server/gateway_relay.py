@@ -13,7 +13,8 @@ from lapse.wire import Problem
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
-    from lapse.server.exchange import Answer, Receive, Scope, Send
+    from lapse.server.digests import Asking
+    from lapse.server.exchange import Answer, Message, Receive, Scope, Send
 
     Lines = list[tuple[bytes, bytes]]
 
@@ -27,6 +28,7 @@ class Relay:
         status: its status.
         lines: its header lines.
         stamps: the header lines that go along.
+        asked: what the client says that it holds, which decides what goes along in their place.
         before: the beginning of its body, where it was read already.
     """
 
@@ -34,7 +36,9 @@ class Relay:
         self.status = status
         self.lines = lines
         self.stamps: tuple[tuple[bytes, bytes], ...] = ()
+        self.asked: Asking | None = None
         self.before = b""
+        self._scope = scope
         self._head = scope["method"] == "HEAD"
         self._send = send
 
@@ -66,8 +70,12 @@ class Relay:
         await self._part(body, more=False)
 
     async def _start(self, lines: Lines) -> None:
-        headers = [*lines, *self.stamps]
-        await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
+        start: Message = {"type": "http.response.start", "status": self.status}
+        if self.asked is None:
+            start["headers"] = [*lines, *self.stamps]
+        else:
+            start = self.asked.stamped({**start, "headers": lines}, self._scope)
+        await self._send(start)
 
     async def _part(self, part: bytes, *, more: bool) -> None:
         await self._send(

@@ -27,7 +27,14 @@ from lapse.contract import Level
 from lapse.errors import MissingExtra
 from lapse.server.bursts import Bursts
 from lapse.server.contract import LEAVING, Rejected
-from lapse.server.mcp_shape import JSON, moved_uris, read_contract, refusal_of, stamps_of
+from lapse.server.mcp_shape import (
+    JSON,
+    asking_of,
+    moved_uris,
+    read_contract,
+    refusal_of,
+    stamps_of,
+)
 from lapse.wire.mcp import (
     CHANGES_TEMPLATE,
     GRAPH,
@@ -65,6 +72,7 @@ if TYPE_CHECKING:
 
     from lapse.contract import Registry
     from lapse.server.contract import Contract
+    from lapse.server.digests import Asking
 
 __all__ = ["ContractExtension", "Reloads"]
 
@@ -214,18 +222,18 @@ class ContractExtension(Extension):
         call_next: CallNext,
     ) -> HandlerResult:
         """Answer one call: a rejection as an error result, everything else stamped."""
-        del params
+        asked = asking_of(self.contract, params.meta)
         token = LEAVING.set(_Leaving)
         try:
             result = await call_next(ctx)
         except _Leaving as rejected:
-            return self._refused(rejected)
+            return self._refused(rejected, asked)
         finally:
             LEAVING.reset(token)
-        return self._stamped(result)
+        return self._stamped(result, asked)
 
-    def _refused(self, rejected: Rejected) -> CallToolResult:
-        refusal = refusal_of(self.contract, rejected)
+    def _refused(self, rejected: Rejected, asked: Asking | None) -> CallToolResult:
+        refusal = refusal_of(self.contract, rejected, asked)
         meta = None if refusal.stamps is None else {KEY: refusal.stamps}
         return CallToolResult(
             content=[TextContent(type="text", text=refusal.text)],
@@ -234,8 +242,8 @@ class ContractExtension(Extension):
             _meta=cast("Any", meta),
         )
 
-    def _stamped(self, result: HandlerResult) -> HandlerResult:
-        value = stamps_of(self.contract)
+    def _stamped(self, result: HandlerResult, asked: Asking | None) -> HandlerResult:
+        value = stamps_of(self.contract, asked)
         # A request for more input is no answer yet, and a claimed shape is another extension's.
         if value is None or not isinstance(result, CallToolResult):
             return result

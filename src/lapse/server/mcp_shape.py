@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lapse.contract import Level, is_name
-from lapse.wire import write
-from lapse.wire.mcp import GRAPH, VERSIONS, error_members, error_text, parse_uri, stamps, table_uri
+from lapse.server.digests import Asking, digest_members
+from lapse.wire import problem_document, write
+from lapse.wire.digests import read_have_member
+from lapse.wire.mcp import (
+    GRAPH,
+    KEY,
+    VERSIONS,
+    error_members,
+    error_text,
+    parse_uri,
+    stamps,
+    table_uri,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,7 +27,15 @@ if TYPE_CHECKING:
     from lapse.contract import Envelope, Registry
     from lapse.server.contract import Contract, Rejected
 
-__all__ = ["JSON", "Refusal", "moved_uris", "read_contract", "refusal_of", "stamps_of"]
+__all__ = [
+    "JSON",
+    "Refusal",
+    "asking_of",
+    "moved_uris",
+    "read_contract",
+    "refusal_of",
+    "stamps_of",
+]
 
 JSON = "application/json"
 
@@ -36,8 +55,22 @@ class Refusal:
     stamps: dict[str, Any] | None
 
 
-def refusal_of(contract: Contract, rejected: Rejected) -> Refusal:
-    """How a rejection is said, with the versions of the tables that it was found in."""
+def asking_of(contract: Contract, meta: object) -> Asking | None:
+    """What a request's `_meta` says that its client holds; None when it says nothing."""
+    ours = cast("dict[str, object]", meta).get(KEY) if isinstance(meta, dict) else None
+    have = read_have_member(ours)
+    return None if have is None else Asking(contract, have)
+
+
+def refusal_of(contract: Contract, rejected: Rejected, asked: Asking | None = None) -> Refusal:
+    """How a rejection is said, with the versions of the tables that it was found in.
+
+    Args:
+        contract: the service's.
+        rejected: the rejection.
+        asked: what the client says that it holds. It reads stamps by itself, so there are none in
+            the text, which is for the model behind it.
+    """
     violation = rejected.violation
     registry = contract.registry if rejected.registry is None else rejected.registry
     envelope = contract.emission.envelope(
@@ -47,6 +80,11 @@ def refusal_of(contract: Contract, rejected: Rejected) -> Refusal:
     level = contract.emission.level
     if level < Level.L1:
         return Refusal(error_text(problem, envelope), None, None)
+    held = None if asked is None else asked.held(registry)
+    if asked is not None and held is not None:
+        document = problem_document(problem, digest_members(envelope, held))
+        said = {**(asked.members or {}), "success": False}
+        return Refusal(error_text(problem, envelope, unstamped=True), document, said)
     return Refusal(
         error_text(problem, envelope),
         error_members(problem, envelope),
@@ -54,11 +92,13 @@ def refusal_of(contract: Contract, rejected: Rejected) -> Refusal:
     )
 
 
-def stamps_of(contract: Contract) -> dict[str, Any] | None:
+def stamps_of(contract: Contract, asked: Asking | None = None) -> dict[str, Any] | None:
     """What a success says in `_meta` under the contract's key; None at Level 0."""
     level = contract.emission.level
     if level < Level.L1:
         return None
+    if asked is not None and (members := asked.members) is not None:
+        return members
     return _stamped(contract, contract.emission.envelope(contract.registry, success=None))
 
 

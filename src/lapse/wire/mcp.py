@@ -61,6 +61,7 @@ CHANGES_TEMPLATE: Final = "contract://changes/{table}/{since}"
 """What changed since a version: what `GET {location}/changes` answers."""
 
 _STAMPS = ("table_versions", "rules_version")
+_STAMPED = frozenset({"cache_hint", "table", "tables", "rows", "when"})
 _FEEDBACK = ("success", "recovery_feedback", *_STAMPS)
 _BLOCKS = 32
 """Text blocks of one error that are searched; the contract's own is the first."""
@@ -104,17 +105,24 @@ def error_members(problem: Problem, envelope: Envelope) -> dict[str, Any]:
     return problem_members(problem, envelope)
 
 
-def error_text(problem: Problem, envelope: Envelope) -> str:
+def error_text(problem: Problem, envelope: Envelope, *, unstamped: bool = False) -> str:
     """An error's first text block: a sentence, then on a line of its own what would pass.
 
     Versions are repeated only for the tables that a suggestion names and gives no version of.
+
+    Args:
+        problem: what went wrong.
+        envelope: the suggestions, and the versions of the tables behind them.
+        unstamped: whether what a suggestion rests on is left out, for a client that reads it elsewhere.
     """
     sentence = " ".join(f"{problem.title}. {problem.detail}".split())
     if not envelope.suggestions:
         return sentence
-    feedback: dict[str, Any] = {
-        "recovery_feedback": {"suggestions": [suggestion_members(s) for s in envelope.suggestions]}
-    }
+    said = [suggestion_members(s) for s in envelope.suggestions]
+    if unstamped:
+        fixes = [{n: v for n, v in s.items() if n not in _STAMPED} for s in said]
+        return f"{sentence}\n{write({'recovery_feedback': {'suggestions': fixes}}).decode()}"
+    feedback: dict[str, Any] = {"recovery_feedback": {"suggestions": said}}
     known = envelope.table_versions or {}
     bare = {t: known[t] for s in envelope.suggestions for t in _unversioned(s) if t in known}
     if bare:
