@@ -6,6 +6,8 @@ are planners. What needs a model's own library is imported only when it is asked
 
 from __future__ import annotations
 
+from lapse.judges.counting import COUNTERS, Counted, TokenCounter, counter_named
+from lapse.judges.named import PLANNER_NAMES, PlannerSettings, planner_named
 from lapse.judges.planning import (
     NO_TOKENS,
     STAND_IN,
@@ -24,22 +26,29 @@ from lapse.judges.shapes import Shape, shape_of
 from lapse.judges.stand_ins import STAND_INS, StandIn
 
 __all__ = [
+    "COUNTERS",
     "NO_TOKENS",
+    "PLANNER_NAMES",
     "SCRIPTED",
     "STAND_IN",
     "STAND_INS",
+    "Counted",
     "Manner",
     "Move",
     "Offer",
     "Planner",
+    "PlannerSettings",
     "Probe",
     "Refusal",
     "Scripted",
     "Shape",
     "StandIn",
     "Task",
+    "TokenCounter",
     "Tokens",
     "checked",
+    "counter_named",
+    "planner_named",
     "shape_of",
     "taken_over",
 ]
