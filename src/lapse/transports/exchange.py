@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BODY_LIMIT",
     "FORWARDED",
+    "REFUSED",
     "Asked",
     "Naming",
     "Steps",
@@ -57,6 +58,10 @@ _NOT_OFFERED = frozenset({404, 405, 410, 501})
 """Answers that say there is no such endpoint, as against one that cannot be reached now."""
 
 _OK = 200
+_REDIRECTS = 300
+
+REFUSED = frozenset({400, 422})
+"""Statuses that are about what the request says; the others are about who asks, when, and where."""
 
 _FORM = "application/x-www-form-urlencoded"
 
@@ -75,11 +80,15 @@ class Asked:
         issuer: whose fixes it is about.
         operation: what was asked for.
         request: the request as it was sent.
+        applied: the ids of the fixes that the transport merged into it.
+        status: the response's status; 0 before there is one.
     """
 
     issuer: str
     operation: str
     request: httpx2.Request
+    applied: tuple[str, ...] = ()
+    status: int = 0
 
     @property
     def members(self) -> JsonObject | None:
@@ -166,7 +175,7 @@ def _judged(memory: Memory, asked: Asked, envelope: Envelope, stamp: Stamp) -> S
 
 
 def _taken(memory: Memory, asked: Asked, envelope: Envelope) -> Steps | None:
-    if not envelope.suggestions:
+    if not (envelope.suggestions or asked.applied):
         if envelope.table_versions is None and envelope.rules_version is None:
             return None
         if memory.unchanged(asked.issuer, envelope.table_versions, envelope.rules_version):
@@ -178,8 +187,19 @@ def _taken(memory: Memory, asked: Asked, envelope: Envelope) -> Steps | None:
         request=asked.members if envelope.suggestions else None,
         envelope=envelope,
         at=memory.now,
+        applied=asked.applied,
+        accepted=_accepted(asked.status, envelope.success),
     )
     return memory.receive(lesson)
+
+
+def _accepted(status: int, success: bool | None) -> bool | None:  # noqa: FBT001 - as it was said
+    """What a response says of the request's content; None when it failed for another reason."""
+    if status in REFUSED:
+        return False
+    if _OK <= status < _REDIRECTS:
+        return success is not False
+    return None
 
 
 def next_question(steps: Steps, answer: TableChanges | None) -> Moved | None:

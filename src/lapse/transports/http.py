@@ -15,9 +15,11 @@ try:
 except ImportError as _missing:
     raise MissingExtra("lapse.transports.http", "http") from _missing
 
+from lapse.transports.http_amending import Amended, unamended
 from lapse.transports.http_async import AsyncTransport
 from lapse.transports.http_sync import Transport
+from lapse.transports.request_schemas import RequestSchemas
 
-__all__ = ["AsyncTransport", "Transport"]
+__all__ = ["Amended", "AsyncTransport", "RequestSchemas", "Transport", "unamended"]
 
 del _httpx2

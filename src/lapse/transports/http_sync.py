@@ -7,20 +7,27 @@ hold them is not looked at, and the headers alone are taken in. The service is a
 only when the response's own connection has been given back: a pool may have no other. Whatever
 goes wrong on the way is counted and told to the memory's observers, and the wrapped call goes on.
 
+Told to, it also merges fixes that hold into requests before they leave (`http_amending` says into
+which, `lapse.contract.amending` says what), and never without a word in the ledger.
+
 It is written for httpx2 and serves an httpx client as well, when given an httpx transport to wrap.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 
+from lapse.contract import Declined
 from lapse.errors import LapseError
 from lapse.transports.exchange import (
     BODY_LIMIT,
     FORWARDED,
+    REFUSED,
     answer_of,
     asked_of,
     carries_json,
@@ -29,15 +36,19 @@ from lapse.transports.exchange import (
     question_url,
     steps_of,
 )
-from lapse.transports.waiting import off_loop_sync
+from lapse.transports.http_amending import EXTENSION, Amending, applied_to
+from lapse.transports.waiting import off_loop_sync, said_sync
 from lapse.wire import LOCATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from lapse.contract import Envelope, Moved, TableChanges
+    from lapse.contract import Amendment, AmendmentRules, Envelope, Moved, TableChanges
+    from lapse.ledger import JsonObject
     from lapse.runtime import Memory
     from lapse.transports.exchange import Asked, Naming, Steps
+    from lapse.transports.http_amending import Amended, Ask, Consume
+    from lapse.transports.request_schemas import RequestSchemas
 
 __all__ = ["Transport"]
 
@@ -58,9 +69,17 @@ class Transport(httpx2.BaseTransport):
         operation: names a request's operation; method and path when left out.
         forwarded: the request headers that go along when the same origin is asked what changed;
             name the header that carries an API key here.
+        consume: what happens with fixes that hold: ``brief`` leaves requests as they are, ``apply``
+            merges fixes into them, ``ask`` merges them if the callback agrees.
+        amendment: what may be merged; by default nothing sensitive.
+        schemas: what requests may hold; into one without a schema nothing is merged.
+        ask: asked before an amended request leaves; anything but True, and any error, is a no.
+
+    Raises:
+        InvalidValue: `consume` is unknown, or lacks `schemas` or `ask`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a choice of its own, and named
         self,
         memory: Memory,
         wrapped: httpx2.BaseTransport | None = None,
@@ -68,18 +87,27 @@ class Transport(httpx2.BaseTransport):
         issuer: str | None = None,
         operation: Naming | None = None,
         forwarded: Collection[str] = FORWARDED,
+        consume: Consume = "brief",
+        amendment: AmendmentRules | None = None,
+        schemas: RequestSchemas | None = None,
+        ask: Ask | None = None,
     ) -> None:
         self._memory = memory
         self._wrapped = httpx2.HTTPTransport() if wrapped is None else wrapped
         self._issuer = issuer
         self._operation = operation
         self._forwarded = tuple(forwarded)
+        self._amending = Amending(consume, amendment, schemas, ask)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request through the wrapped transport and take its response in."""
-        response = self._wrapped.handle_request(request)
+        amended = self._amended(request)
+        sent = request if amended is None else amended.sent
+        response = self._wrapped.handle_request(sent)
         try:
-            self._take_in(request, response)
+            if amended is not None:
+                response.extensions = {**response.extensions, EXTENSION: amended}
+            self._take_in(request, response, amended)
         except Exception as failure:  # noqa: BLE001 - the call stands, whatever happens here
             self._memory.failed("" if self._issuer is None else self._issuer, failure)
         except BaseException:  # broken off: nobody will have this response to close it
@@ -87,11 +115,19 @@ class Transport(httpx2.BaseTransport):
             raise
         return response
 
-    def _take_in(self, request: httpx2.Request, response: httpx2.Response) -> None:
+    def _take_in(
+        self, request: httpx2.Request, response: httpx2.Response, amended: Amended | None
+    ) -> None:
         has_body = carries_json(response)
-        if not has_body and not carries_mirrors(response):
+        if not has_body and not carries_mirrors(response) and amended is None:
             return  # Level 0
         asked = asked_of(request, self._issuer, self._operation)
+        if amended is not None:
+            applied = tuple(fix.id for fix in amended.amendment.merged)
+            asked = replace(asked, request=amended.sent, applied=applied)
+            if response.status_code in REFUSED:
+                self._amending.forget(asked, amended.amendment)
+        asked = replace(asked, status=response.status_code)
         taking = _Taking(self._memory, self._wrapped, asked, response, self._forwarded)
         if response.is_stream_consumed:  # read already: by an in-process transport, or a cache
             taking.begin(response.content if has_body else None)
@@ -101,6 +137,45 @@ class Transport(httpx2.BaseTransport):
             taking.begin(None)
         stream = cast("httpx2.SyncByteStream", response.stream)
         response.stream = _tee_for(type(stream))(stream, taking, keeps=has_body)
+
+    # -- amending ----------------------------------------------------------------------------
+
+    def _amended(self, request: httpx2.Request) -> Amended | None:
+        """The request to send instead; None when it goes out as it is."""
+        if self._amending.consume == "brief":
+            return None
+        try:
+            asked = asked_of(request, self._issuer, self._operation)
+            members = self._amending.readable(asked)
+            if members is None:
+                return None
+            made = self._amending.sent_before(asked, members)
+            if made is None:
+                made = self._made(asked, members)
+                self._amending.remember(asked, made)
+            return applied_to(asked, made) if made.merged else None
+        except Exception as failure:  # noqa: BLE001 - the call goes out as its caller wrote it
+            self._memory.failed("" if self._issuer is None else self._issuer, failure)
+            return None
+
+    def _made(self, asked: Asked, members: JsonObject) -> Amendment:
+        """What is merged, on record; nothing is where anything stands against it."""
+        memory, amending = self._memory, self._amending
+        fixes = off_loop_sync(lambda: memory.fixes(asked.operation, members, issuer=asked.issuer))
+        made = amending.decided(asked, members, fixes)
+        if made.merged and applied_to(asked, made) is None:
+            made = made.without(Declined.NOT_WRITABLE)
+        if made.merged and amending.ask is not None and not self._agreed(amending.ask, made):
+            made = made.without(Declined.NOT_CONFIRMED)
+        reason = "applied" if amending.ask is None else "confirmed"
+        return off_loop_sync(lambda: memory.applying.recorded(made, reason=reason))
+
+    @staticmethod
+    def _agreed(ask: Ask, made: Amendment) -> bool:
+        try:
+            return said_sync(ask(deepcopy(made)))  # whoever edits it does not edit ours
+        except Exception:  # noqa: BLE001 - who cannot say yes has not said it
+            return False
 
     def close(self) -> None:
         """Close the wrapped transport."""
