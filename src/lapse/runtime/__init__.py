@@ -1,5 +1,6 @@
 """The loops: load, ask an engine, act, record; and the events that tell of it."""
 
+from lapse.runtime.digests import Digests, Sent
 from lapse.runtime.events import Event, Observer
 from lapse.runtime.memory import Memory
 from lapse.runtime.quarantine import Guard, Trust
@@ -7,11 +8,13 @@ from lapse.runtime.session import Session
 from lapse.runtime.signatures import KnownInMemory, Signatures
 
 __all__ = [
+    "Digests",
     "Event",
     "Guard",
     "KnownInMemory",
     "Memory",
     "Observer",
+    "Sent",
     "Session",
     "Signatures",
     "Trust",

@@ -32,6 +32,7 @@ from lapse.errors import InvalidValue
 from lapse.ledger import EVERYWHERE, ChangeKind, Draft, Kind, Scope, Status, story
 from lapse.runtime.applying import Applying
 from lapse.runtime.asking import answers, ask
+from lapse.runtime.digests import Digests
 from lapse.runtime.events import Event
 from lapse.runtime.quarantine import Guard
 from lapse.runtime.session import Session
@@ -89,6 +90,7 @@ class Memory:
         self.applying = Applying(
             self._session, clock=clock, ids=ids, telling=self._telling, may_serve=self._may_serve
         )
+        self.digests = Digests()
         self._seen: dict[str, tuple[Head, Mapping[str, str] | None, str | None]] = {}
         self._doubted: set[str] = set()
 
@@ -108,7 +110,7 @@ class Memory:
             seen is not None
             and seen[0] is self._session.state.head
             and seen[2] == rules_version
-            and seen[1] == table_versions
+            and (seen[1] is table_versions or seen[1] == table_versions)
         )
 
     def receive(self, lesson: Lesson) -> Generator[Moved, TableChanges | None, None]:
@@ -184,11 +186,10 @@ class Memory:
         envelope = lesson.envelope
         with self._session.lock:
             state = self._session.state
+            said = state.head, envelope.table_versions, envelope.rules_version
+            self._seen[lesson.issuer] = said
             if self.policy.watches and moved(state, lesson.issuer, envelope):
-                self._seen.pop(lesson.issuer, None)
-            else:
-                said = state.head, envelope.table_versions, envelope.rules_version
-                self._seen[lesson.issuer] = said
+                del self._seen[lesson.issuer]
 
     # -- giving out --------------------------------------------------------------------------
 

@@ -187,7 +187,10 @@ class Signatures:
         return (
             (last.signed is stamp or last.signed == stamp)
             and last.rules_version == envelope.rules_version
-            and last.table_versions == envelope.table_versions
+            and (
+                last.table_versions is envelope.table_versions
+                or last.table_versions == envelope.table_versions
+            )
             and said.issued_at - self.terms(issuer).skew_us <= now < said.expires_at
         )
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from lapse.contract import Envelope, Lesson, TableChanges
 from lapse.errors import MalformedMessage
+from lapse.transports.digests import expanded
 from lapse.wire import (
     LOCATION,
     RULES,
@@ -18,6 +19,7 @@ from lapse.wire import (
     read_http_stamp,
     read_response,
 )
+from lapse.wire.digests import DIGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -60,8 +62,9 @@ _NOT_OFFERED = frozenset({404, 405, 410, 501})
 _OK = 200
 _REDIRECTS = 300
 
-REFUSED = frozenset({400, 422})
-"""Statuses that are about what the request says; the others are about who asks, when, and where."""
+REFUSED = frozenset(range(400, 500)) - {401, 407, 408, 421, 425, 426, 429, 431}
+"""Statuses that may be about what the request says (RFC 9110, 15.5). The ones left out are about
+who asks, when, how often, and over what connection."""
 
 _FORM = "application/x-www-form-urlencoded"
 
@@ -146,7 +149,7 @@ def carries_json(response: httpx2.Response) -> bool:
 
 def carries_mirrors(response: httpx2.Response) -> bool:
     """Whether the response's headers hold contract members."""
-    return any(name in response.headers for name in (VERSIONS, RULES, LOCATION, STAMP))
+    return any(name in response.headers for name in (VERSIONS, RULES, LOCATION, STAMP, DIGEST))
 
 
 def steps_of(
@@ -156,8 +159,9 @@ def steps_of(
     reading = read_response(headers, body)
     for refusal in reading.refusals:
         memory.refused(asked.issuer, refusal.reason, refusal.where)
-    steps = _steps(memory, asked, reading.envelope, read_http_stamp(headers))
-    return reading.envelope, steps
+    stamp = read_http_stamp(headers)
+    envelope, stamp = expanded(memory, asked, headers, reading.envelope, stamp)
+    return envelope, _steps(memory, asked, envelope, stamp)
 
 
 def _steps(memory: Memory, asked: Asked, envelope: Envelope, stamp: Stamp) -> Steps | None:
@@ -194,7 +198,7 @@ def _taken(memory: Memory, asked: Asked, envelope: Envelope) -> Steps | None:
 
 
 def _accepted(status: int, success: bool | None) -> bool | None:  # noqa: FBT001 - as it was said
-    """What a response says of the request's content; None when it failed for another reason."""
+    """Whether the service took the request; None when it failed for another reason than that."""
     if status in REFUSED:
         return False
     if _OK <= status < _REDIRECTS:

@@ -23,6 +23,7 @@ import httpx2
 
 from lapse.contract import Declined
 from lapse.errors import LapseError
+from lapse.transports.digests import announce
 from lapse.transports.exchange import (
     BODY_LIMIT,
     FORWARDED,
@@ -102,6 +103,7 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         """Send a request through the wrapped transport and take its response in."""
         amended = await self._amended(request)
         sent = request if amended is None else amended.sent
+        announce(self._memory, sent, self._issuer)
         response = await self._wrapped.handle_async_request(sent)
         try:
             if amended is not None:

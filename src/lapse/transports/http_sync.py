@@ -24,6 +24,7 @@ import httpx2
 
 from lapse.contract import Declined
 from lapse.errors import LapseError
+from lapse.transports.digests import announce
 from lapse.transports.exchange import (
     BODY_LIMIT,
     FORWARDED,
@@ -103,6 +104,7 @@ class Transport(httpx2.BaseTransport):
         """Send a request through the wrapped transport and take its response in."""
         amended = self._amended(request)
         sent = request if amended is None else amended.sent
+        announce(self._memory, sent, self._issuer)
         response = self._wrapped.handle_request(sent)
         try:
             if amended is not None:
