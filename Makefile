@@ -18,6 +18,8 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS)
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+# A build that runs on any machine of this architecture, not only on the one that made it.
+LOCAL_CMAKE ?= -DGGML_NATIVE=OFF
 PROJECTS := pyproject.toml bench/pyproject.toml
 # Pure rooms must be covered by instant tests: a branch that only an integration test reaches does not count.
 COVERAGE_TESTS ?= $(wildcard tests/unit tests/properties)
@@ -47,7 +49,7 @@ endif
 $(VENV)/.use-stamp: $(PROJECTS) | $(PY)
 	@echo "[set-up] lapse with its extras, and lapse-bench (a minute at most on a usual line)"
 ifdef UV
-	@UV_PROJECT_ENVIRONMENT=$(VENV) $(UV) sync --quiet --inexact --no-default-groups --all-packages --all-extras
+	@UV_PROJECT_ENVIRONMENT=$(VENV) $(UV) sync --quiet --inexact --no-default-groups --all-packages --all-extras --no-extra local
 else
 	@$(PIP_INSTALL) --editable '.[all]' --editable bench
 endif
@@ -56,12 +58,23 @@ endif
 $(VENV)/.dev-stamp: $(PROJECTS) | $(PY)
 	@echo "[set-up] lapse, lapse-bench, and the tools for tests, checks and docs (one to two minutes)"
 ifdef UV
-	@UV_PROJECT_ENVIRONMENT=$(VENV) $(UV) sync --quiet --inexact --all-groups --all-packages --all-extras
+	@UV_PROJECT_ENVIRONMENT=$(VENV) $(UV) sync --quiet --inexact --all-groups --all-packages --all-extras --no-extra local
 else
 	@$(PIP_INSTALL) --upgrade 'pip>=25.1' # older ones know no dependency groups
 	@$(PIP_INSTALL) --editable '.[all]' --editable bench --group dev --group docs
 endif
 	@touch $(VENV)/.use-stamp $@
+
+# The model's runtime is compiled, once, in five minutes on two cores; the fast suite does without.
+$(VENV)/.local-stamp: $(VENV)/.dev-stamp
+	@echo "[set-up] the local model and its runtime, which is compiled (five to ten minutes, once)"
+ifdef UV
+	@UV_PROJECT_ENVIRONMENT=$(VENV) CMAKE_ARGS="$(LOCAL_CMAKE)" \
+		$(UV) sync --quiet --inexact --all-groups --all-packages --all-extras
+else
+	@CMAKE_ARGS="$(LOCAL_CMAKE)" $(PIP_INSTALL) --editable '.[local]'
+endif
+	@touch $@
 
 .PHONY: setup
 setup: $(VENV)/.dev-stamp ## set up .venv with everything a contributor needs
@@ -97,9 +110,9 @@ test: $(VENV)/.dev-stamp ## the fast suite
 	@echo "Next: make check (lint, types, imports, docs, coverage, wheel), or make test-all"
 
 .PHONY: test-all
-test-all: $(VENV)/.dev-stamp ## every test, the slow ones too
+test-all: $(VENV)/.local-stamp ## every test, the slow ones too, those of the local model among them
 	@echo "[test] everything, $(WORKERS) workers"
-	@$(PYTEST)
+	@LAPSE_TEST_EVERYTHING=1 $(PYTEST)
 	@echo "Next: make check"
 
 .PHONY: check
