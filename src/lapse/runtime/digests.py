@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from lapse.contract import Envelope, Held, echo_of
 from lapse.wire import Reason, Signed
-from lapse.wire.digests import Have, Said, resolved
+from lapse.wire.digests import Have, Said, print_of, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Digests", "Heard", "Kept", "Sent"]
 
-_SECOND: Final = 1_000_000
-"""Microseconds."""
 _ISSUERS: Final = 256
 """Maps kept at once: the oldest goes first, and its issuer says the map once more."""
 
@@ -74,8 +72,8 @@ class Sent:
             vouched: whether the statement may be left out of the answer: it is believed, or nobody
                 here looks at statements.
         """
-        at = kept.stamp.statement.issued_at // _SECOND if kept.stamp and vouched else None
-        return cls(kept, Have(kept.held.tag, at))
+        by = print_of(kept.stamp.signature) if kept.stamp and vouched else None
+        return cls(kept, Have(kept.held.tag, by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +127,31 @@ class Digests:
             said: what it says in place of a map.
             stamp: its signed statement.
         """
+        found = None if said is None else _understood(sent, said)
+        if sent is not None and isinstance(said, Said) and isinstance(found, Held):
+            if stamp is None and said.delta is None and sent.have.by is not None:
+                stamp = sent.kept.stamp
+            if envelope.table_versions is None:
+                return self._short(issuer, sent, envelope, found, stamp)
         if envelope.table_versions is not None:
             return self._whole(issuer, envelope, envelope.table_versions, stamp)
-        if said is None:
+        if found is None:
             return Heard(envelope, stamp)
-        found = _understood(sent, said)
-        if sent is None or isinstance(said, Reason) or not isinstance(found, Held):
-            with self._lock:  # what is not said again cannot be misunderstood again
-                self._kept.pop(issuer, None)
-            return Heard(replace(envelope, rules_version=None), stamp, refused=str(found))
-        if stamp is None and said.delta is None and sent.have.at is not None:
-            stamp = sent.kept.stamp
+        with self._lock:  # what is not said again cannot be misunderstood again
+            self._kept.pop(issuer, None)
+        return Heard(replace(envelope, rules_version=None), stamp, refused=str(found))
+
+    def _short(
+        self, issuer: str, sent: Sent, envelope: Envelope, held: Held, stamp: Stamp
+    ) -> Heard:
         signed = stamp if isinstance(stamp, Signed) else None
-        kept = Kept(found, envelope.location or sent.kept.location, signed)
+        kept = Kept(held, envelope.location or sent.kept.location, signed)
         self._keep(issuer, kept)
         expanded = replace(
             envelope,
-            suggestions=tuple(resolved(s, found) for s in envelope.suggestions),
-            table_versions=found.table_versions,
-            rules_version=found.rules_version,
+            suggestions=tuple(resolved(s, held) for s in envelope.suggestions),
+            table_versions=held.table_versions,
+            rules_version=held.rules_version,
             location=kept.location,
         )
         return Heard(expanded, stamp, short=True)

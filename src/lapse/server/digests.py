@@ -119,7 +119,7 @@ class Digest:
         """The header lines that go with an answer: the statement, too, unless it is held."""
         lines = tuple((n.lower().encode(), v.encode()) for n, v in said_fields(said))
         stamp: Lines = ()
-        if signed is not None and (said.delta is not None or have.at != signed.issued_at):
+        if signed is not None and (said.delta is not None or have.by != signed.line_print):
             stamp = signed.stamp_lines
         return (*lines, *self._place, *stamp)
 
@@ -172,7 +172,7 @@ class Asking:
         if said is None or published.digest is None:
             return None
         members, signed = said_members(said), published.signed
-        if signed is None or (said.delta is None and self.have.at == signed.issued_at):
+        if signed is None or (said.delta is None and self.have.by == signed.member_print):
             return members
         return {**members, "stamp": signed.member}
 

@@ -25,16 +25,26 @@ from typing import TYPE_CHECKING, Any, Final
 from lapse.contract import Statement, check_name
 from lapse.errors import InvalidValue, StoreCorrupt, StoreError
 from lapse.ledger import encode
-from lapse.wire import http_stamp, object_stamp, signed_answer
+from lapse.wire import (
+    Signed,
+    http_stamp,
+    object_stamp,
+    read_http_stamp,
+    read_object_stamp,
+    signed_answer,
+)
+from lapse.wire.digests import print_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lapse.contract import Registry, Table
     from lapse.ledger import Clock, Instant
-    from lapse.wire import StampSigner
+    from lapse.wire import Reason, StampSigner
 
     Lines = tuple[tuple[bytes, bytes], ...]
+    _Made = tuple[Instant, Instant, Lines, dict[str, Any], str, str]
+    """From when, until when, as lines and as an object, and what clients call the two."""
 
 __all__ = ["Publication", "Signing"]
 
@@ -163,6 +173,10 @@ def _offered(
     return {**offered, **({} if following is None else {following[0]: following[1]})}
 
 
+def _print(signed: Signed | Reason | None) -> str:
+    return print_of(signed.signature) if isinstance(signed, Signed) else ""
+
+
 class Publication:
     """One state of a service's tables, signed for as long as it stands. Safe from any thread."""
 
@@ -176,7 +190,7 @@ class Publication:
         self._epoch = epoch
         self._plain = lines
         self._lock = threading.Lock()
-        self._made: tuple[Instant, Instant, Lines, dict[str, Any]] | None = None
+        self._made: _Made | None = None
         self._answers: dict[tuple[str, str], dict[str, Any]] = {}
 
     @property
@@ -195,11 +209,16 @@ class Publication:
         return self._now()[3]
 
     @property
-    def issued_at(self) -> int:
-        """When the statement that stands now was issued, in seconds since 1970."""
-        return self._now()[0] // _SECOND
+    def line_print(self) -> str:
+        """What clients call the statement that stands now, in header lines."""
+        return self._now()[4]
 
-    def _now(self) -> tuple[Instant, Instant, Lines, dict[str, Any]]:
+    @property
+    def member_print(self) -> str:
+        """What clients call it as an object."""
+        return self._now()[5]
+
+    def _now(self) -> _Made:
         made = self._made
         now = self._signing.clock.now()
         if made is None or not made[0] <= now < made[1]:
@@ -219,7 +238,7 @@ class Publication:
                 self._answers[question] = known
         return known
 
-    def _sign(self, now: Instant) -> tuple[Instant, Instant, Lines, dict[str, Any]]:
+    def _sign(self, now: Instant) -> _Made:
         signing = self._signing
         with self._lock:
             made = self._made
@@ -232,7 +251,8 @@ class Publication:
             member = object_stamp(statement, signing.signer, offered=offered)
             renew = statement.issued_at + signing.lifetime_us // 2
             # A clock that was set back makes a new one, too: clients may live by the right time.
-            made = statement.issued_at, renew, (*self._plain, *lines), member
+            prints = _print(read_http_stamp(fields)), _print(read_object_stamp(member))
+            made = statement.issued_at, renew, (*self._plain, *lines), member, *prints
             self._made = made
         return made
 

@@ -2,14 +2,14 @@
 
 ::
 
-    Contract-Root: "pGm5gJ8n0vQ0cVhX";at=1764500000     the request: what the client holds
+    Contract-Root: "pGm5gJ8n0vQ0cVhX";by="Xk3v0aQ2"     the request: what the client holds
     Contract: "pGm5"                                    the response: that is how things stand
     Contract: "pGm5";to="Zc3kq0T1xXv2aA9b"              or: what follows makes it this one
     Contract-Moved: "active_csm_codes";v="1.0.1", "old_table"
 
-All are structured fields (RFC 9651). `at` is when the statement that the client holds was issued,
-where the service signs; a service repeats a statement only to clients that hold another one. In
-`Contract-Moved` a table without `v` is gone. Rules that moved stand in `Contract-Rules` as ever.
+All are structured fields (RFC 9651). `by` names the signed statement that the client holds, by its
+signature; a service that signs repeats it to clients that hold another one. In `Contract-Moved` a
+table without `v` is gone. Rules that moved stand in `Contract-Rules` as ever.
 
 A suggestion beside a digest says what it rests on in one member, `on`, which refers to tables
 instead of naming them. Reading never raises: what cannot be read was not said.
@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import http_sf
@@ -27,6 +28,7 @@ import http_sf
 from lapse.contract import CacheHint, Delta, RowVersion, TableVersion, is_name
 from lapse.wire.fields import RULES, lines, member_text, read_text
 from lapse.wire.limits import Reason
+from lapse.wire.stamps_parts import text64
 from lapse.wire.writing import suggestion_members
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ __all__ = [
     "compact_members",
     "have_field",
     "have_member",
+    "print_of",
     "read_digest",
     "read_digest_member",
     "read_have",
@@ -70,11 +73,11 @@ class Have:
 
     Attributes:
         tag: names the map.
-        at: when the statement that it holds was issued, in seconds since 1970; None: it holds none.
+        by: names the signed statement that it holds, as `print_of` does; None: it holds none.
     """
 
     tag: str
-    at: int | None = None
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +95,17 @@ class Said:
     delta: Delta | None = None
 
 
+def print_of(signature: bytes) -> str:
+    """What a signed statement is called: 48 bits of its signature's digest."""
+    return text64(sha256(signature).digest()[:6])
+
+
 # -- over HTTP -----------------------------------------------------------------------------------
 
 
 def have_field(have: Have) -> str:
     """The value of a request's `Contract-Root`."""
-    return f'"{have.tag}"' if have.at is None else f'"{have.tag}";at={have.at}'
+    return f'"{have.tag}"' if have.by is None else f'"{have.tag}";by="{have.by}"'
 
 
 # A client sends one value until something moves.
@@ -106,8 +114,8 @@ def read_have(value: bytes) -> Have | None:
     """What a request's `Contract-Root` says; None when it cannot be read."""
     item = _item(value)
     match item:
-        case str(tag), {"at": int(at)} if _is_tag(tag):
-            return Have(tag, at)
+        case str(tag), {"by": str(by)} if _is_tag(tag) and _is_tag(by):
+            return Have(tag, by)
         case str(tag), dict() if _is_tag(tag):
             return Have(tag)
         case _:
@@ -195,14 +203,14 @@ def _item(value: bytes) -> object:
 
 def have_member(have: Have) -> dict[str, Any]:
     """What a request says under the contract's key in `_meta`."""
-    return {"root": have.tag} if have.at is None else {"root": have.tag, "at": have.at}
+    return {"root": have.tag} if have.by is None else {"root": have.tag, "by": have.by}
 
 
 def read_have_member(value: object) -> Have | None:
     """What a client says in `_meta` that it holds; None when it says nothing that can be read."""
     match value:
-        case {"root": str(tag), "at": int(at)} if _is_tag(tag):
-            return Have(tag, at)
+        case {"root": str(tag), "by": str(by)} if _is_tag(tag) and _is_tag(by):
+            return Have(tag, by)
         case {"root": str(tag)} if _is_tag(tag):
             return Have(tag)
         case _:

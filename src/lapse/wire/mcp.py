@@ -113,7 +113,7 @@ def error_text(problem: Problem, envelope: Envelope, *, unstamped: bool = False)
     Args:
         problem: what went wrong.
         envelope: the suggestions, and the versions of the tables behind them.
-        unstamped: whether what a suggestion rests on is left out, for a client that reads it elsewhere.
+        unstamped: whether what a suggestion rests on is left out: the client reads it elsewhere.
     """
     sentence = " ".join(f"{problem.title}. {problem.detail}".split())
     if not envelope.suggestions:
