@@ -36,7 +36,12 @@ def test_payments_as_json_say_who_what_and_where(tmp_path: Path) -> None:
     assert json.loads(out.read_text(encoding="utf-8")) == result
     retries = {arm: scores["retries"] for arm, scores in result["arms"].items()}
     assert retries == {"A1": 14, "A2D": 7}
-    assert result["planner"] == {"asked": "oldest", "answered": "oldest"}
+    assert result["planner"] == {
+        "asked": "oldest",
+        "answered": "oldest",
+        "stand_in": False,
+        "tokens": "o200k_base, as if a model had been asked",
+    }
     assert {"date", "commit", "machine", "config", "world", "problems"} <= result.keys()
 
 

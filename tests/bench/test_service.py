@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import lapse
 from lapse.contract import A2D, Reading, Registry, Table, Violation
 from lapse.errors import Refused
+from lapse.judges import Task
 from lapse.server import Contract
 from lapse.transports.http import Transport
 from lapse_bench.drift import DriftDriver
@@ -81,6 +82,10 @@ def never_right(operation: str, request: JsonObject, tables: Reading) -> Violati
     return Violation(policy="never", title="Never", detail="Never.", suggestions=(fix,))
 
 
+def asked(operation: str) -> Task:
+    return Task(operation=operation, request={})
+
+
 @pytest.mark.parametrize(("path", "attempts"), [("/never", MOST_ATTEMPTS), ("/missing", 1)])
 def test_an_episode_that_never_succeeds_is_not_completed(path: str, attempts: int) -> None:
     contract = Contract(Registry.of([Table("t", {"k": 1}, "1")]))
@@ -90,7 +95,7 @@ def test_an_episode_that_never_succeeds_is_not_completed(path: str, attempts: in
         httpx2.Client(base_url=url, transport=Transport(memory, loopback(), issuer="i")) as client,
     ):
         agent = Agent(planner("oldest"), memory, client, "i")
-        episode = agent.attempt(f"POST {path}", {}, holds=lambda _: True)
+        episode = agent.attempt(asked(f"POST {path}"), holds=lambda _: True)
         assert (episode.attempts, episode.completed, episode.first_try) == (attempts, False, False)
 
 
@@ -103,7 +108,7 @@ def test_a_service_that_breaks_stops_the_run(capfd: pytest.CaptureFixture[str]) 
     ):
         agent = Agent(planner("oldest"), memory, client, "i")
         with pytest.raises(Refused, match="the service broke on POST /broken"):
-            agent.attempt("POST /broken", {}, holds=lambda _: True)
+            agent.attempt(asked("POST /broken"), holds=lambda _: True)
     assert "ZeroDivisionError" in capfd.readouterr().err
 
 

@@ -12,6 +12,7 @@ import json
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
+from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,13 +20,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from lapse.contract import Consumption
 from lapse.errors import CallerError, LapseError
+from lapse.judges import PlannerSettings, Prompting
 from lapse_bench import reports
 from lapse_bench.arms import ARMS, ORGANIC_ARMS, chosen
 from lapse_bench.attacks.command import app as attack_app
 from lapse_bench.foresight.command import run as run_foresight
 from lapse_bench.gateway.command import gateway as run_gateway
-from lapse_bench.planners import planner as planner_named
+from lapse_bench.planners import counted, probed
 from lapse_bench.provenance import gathered
 from lapse_bench.report_command import app as report_app
 from lapse_bench.traces import SHIPPED as TRACES
@@ -33,6 +36,8 @@ from lapse_bench.traces import described, fewer, find, read, thin
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from lapse.judges import Planner, Probe
 
 __all__ = ["app", "main"]
 
@@ -62,7 +67,21 @@ _Out = Annotated[
 ]
 _Seed = Annotated[int, typer.Option("--seed", help="Recorded; decides every draw there is.")]
 _Planner = Annotated[
-    str, typer.Option("--planner", help="Which entry the planner believes: oldest or newest.")
+    str,
+    typer.Option(
+        "--planner",
+        help="Who writes the requests: oldest, newest, conservative, paraphrasing, forgetful, "
+        "stand-in:MODEL, local, openai:MODEL or anthropic:MODEL.",
+    ),
+]
+_BaseUrl = Annotated[
+    str, typer.Option("--base-url", help="Where the service of openai: or anthropic: is.")
+]
+_Level = Annotated[
+    int, typer.Option("--level", min=2, max=3, help="How a model is shown fixes: 2 or 3.")
+]
+_Prompting = Annotated[
+    Prompting, typer.Option("--prompting", help="The words around a task for a model.")
 ]
 
 
@@ -73,6 +92,9 @@ def run_payments(
         str, typer.Option(help="payments, undrifted, rotations-1, -2, -3, or a scenario file.")
     ] = "payments",
     arms: Annotated[str, typer.Option(help="Which arms, with commas between.")] = ",".join(ARMS),
+    base_url: _BaseUrl = "",
+    level: _Level = 3,
+    prompting: _Prompting = Prompting.PLAIN,
     seed: _Seed = 0,
     form: _Format = Form.TABLE,
     out: _Out = None,
@@ -82,7 +104,8 @@ def run_payments(
     from lapse_bench.scenarios import load
     from lapse_bench.tables import payments_table
 
-    told, asked, names = load(scenario), planner_named(planner), chosen(_split(arms))
+    told, names = load(scenario), chosen(_split(arms))
+    asked, probe = _asked(planner, seed, base_url, level, prompting)
     with _progress() as progress:
         task = progress.add_task("payments", total=len(names) * len(told.episodes))
 
@@ -91,7 +114,7 @@ def run_payments(
 
         runs = run(told, asked, names, tell=tell)
     result = reports.payments_result(
-        told, asked, runs, asked_for=planner, seed=seed, provenance=gathered(date=_now())
+        told, asked, runs, probe=probe, seed=seed, provenance=gathered(date=_now())
     )
     _finish(result, payments_table(result), form, out)
 
@@ -120,7 +143,8 @@ def run_organic(
     from lapse_bench import organic
     from lapse_bench.tables import organic_table
 
-    names, asked = chosen(_split(arms)), planner_named(planner)
+    names = chosen(_split(arms))
+    asked, probe = _asked(planner, seed)
     found = find(trace, start=Path.cwd(), full=not shipped)
     whole = read(found.path, name=found.name)
     history = fewer(whole, tables=tables)
@@ -138,6 +162,7 @@ def run_organic(
         history,
         asked,
         ran,
+        probe=probe,
         config={
             "planner": planner,
             "episodes": episodes,
@@ -155,6 +180,9 @@ def run_organic(
 def run_recipes(
     planner: _Planner = "oldest",
     arms: Annotated[str, typer.Option(help="Which arms, with commas between.")] = ",".join(ARMS),
+    base_url: _BaseUrl = "",
+    level: _Level = 3,
+    prompting: _Prompting = Prompting.PLAIN,
     seed: _Seed = 0,
     form: _Format = Form.TABLE,
     out: _Out = None,
@@ -164,7 +192,8 @@ def run_recipes(
     from lapse_bench.recipes_stream import load_recipes
     from lapse_bench.recipes_table import recipes_table
 
-    stream, asked, names = load_recipes(), planner_named(planner), chosen(_split(arms))
+    stream, names = load_recipes(), chosen(_split(arms))
+    asked, probe = _asked(planner, seed, base_url, level, prompting)
     with _progress() as progress:
         task = progress.add_task("recipes", total=len(names) * len(stream.episodes))
         told = recipes.run_recipes(
@@ -174,7 +203,7 @@ def run_recipes(
             tell=lambda arm: progress.update(task, advance=1, description=f"recipes, arm {arm}"),
         )
     result = recipes.recipes_result(
-        stream, asked, told, asked_for=planner, seed=seed, provenance=gathered(date=_now())
+        stream, asked, told, probe=probe, seed=seed, provenance=gathered(date=_now())
     )
     _finish(result, recipes_table(result), form, out)
 
@@ -186,6 +215,9 @@ def run_rules(
         str, typer.Option(help="Which detection policies, with commas between.")
     ] = "A2D,A2DC,A2DR,A2DRC,A2DO",
     scenario: Annotated[Path | None, typer.Option(help="A file with another rule stream.")] = None,
+    base_url: _BaseUrl = "",
+    level: _Level = 3,
+    prompting: _Prompting = Prompting.PLAIN,
     seed: _Seed = 0,
     form: _Format = Form.TABLE,
     out: _Out = None,
@@ -195,7 +227,8 @@ def run_rules(
     from lapse_bench.rules_stream import load_rules
     from lapse_bench.rules_table import rules_table
 
-    stream, asked = load_rules(scenario), planner_named(planner)
+    stream = load_rules(scenario)
+    asked, probe = _asked(planner, seed, base_url, level, prompting)
     names = rules.chosen_rule_arms(_split(arms))
     with _progress() as progress:
         task = progress.add_task("rules", total=len(names) * len(stream.episodes))
@@ -206,7 +239,7 @@ def run_rules(
             tell=lambda arm: progress.update(task, advance=1, description=f"rules, arm {arm}"),
         )
     result = rules.rules_result(
-        stream, asked, told, asked_for=planner, seed=seed, provenance=gathered(date=_now())
+        stream, asked, told, probe=probe, seed=seed, provenance=gathered(date=_now())
     )
     _finish(result, rules_table(result), form, out)
 
@@ -257,6 +290,28 @@ def thin_trace(
     found = find(trace, start=Path.cwd())
     target.write_bytes(thin(read(found.path, name=found.name), keep=keep))
     sys.stderr.write(f"{target}: {target.stat().st_size:,} bytes\n")
+
+
+def _asked(
+    name: str,
+    seed: int,
+    base_url: str = "",
+    level: int = 3,
+    prompting: Prompting = Prompting.PLAIN,
+) -> tuple[Planner, Probe]:
+    """The planner of a command and who answered for it; its key is in the environment."""
+    from pydantic import SecretStr
+
+    key = environ.get(f"{name.partition(':')[0].upper()}_API_KEY")
+    settings = PlannerSettings(
+        seed=seed,
+        level=Consumption(level),
+        prompting=prompting,
+        key=SecretStr(key) if key else None,
+        base_url=base_url or None,
+    )
+    planner, probe = probed(name, settings)
+    return counted(planner), probe
 
 
 def _split(names: str) -> tuple[str, ...]:

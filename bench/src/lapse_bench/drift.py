@@ -13,14 +13,18 @@ if TYPE_CHECKING:
 
     from lapse_bench.scenarios import DriftEvent
 
-__all__ = ["DriftDriver"]
+__all__ = ["DriftDriver", "Drifting"]
 
 _OK = 200
 
 
-class _Drifting(Protocol):
+class Drifting(Protocol):
+    """Whatever says which rows move, and before which episode."""
+
     @property
-    def events(self) -> Sequence[DriftEvent]: ...
+    def events(self) -> Sequence[DriftEvent]:
+        """What happens, in any order."""
+        ...
 
 
 class DriftDriver:
@@ -34,7 +38,7 @@ class DriftDriver:
 
     def __init__(
         self,
-        scenario: _Drifting,
+        scenario: Drifting,
         tables: Mapping[str, Mapping[str, Any]],
         operator: httpx2.Client,
     ) -> None:

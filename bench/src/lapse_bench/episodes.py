@@ -1,16 +1,19 @@
 """One episode: a planner, a client with a memory, and a service that refuses until all is right.
 
 An episode ends when the service accepts, after five attempts, or when the service gives nothing to
-go on. Whether a fix that was applied at once had lapsed is the world's judgement, taken before the
-request is sent; no part of it reaches the planner.
+go on. A planner that does not answer, or not with a request that can be sent, has used up an
+attempt; the episode says why, and the run goes on. Whether a fix that was applied at once had
+lapsed is the world's judgement; no part of it reaches the planner.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from lapse.errors import Refused
+from lapse.errors import CallerError, LapseError, NoRequest, Refused
+from lapse.judges import NO_TOKENS, Offer, Refusal, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +21,12 @@ if TYPE_CHECKING:
     import httpx2
 
     from lapse.contract import Fix
-    from lapse.ledger import JsonObject
+    from lapse.judges import Move, Planner, Task
     from lapse.runtime import Memory
-    from lapse_bench.planners import Planner
 
-__all__ = ["MOST_ATTEMPTS", "Agent", "Episode"]
+    Witness = Callable[[Memory, str, httpx2.Response, Sequence[Fix]], None]
+
+__all__ = ["MOST_ATTEMPTS", "Agent", "Episode", "Witness", "nobody"]
 
 MOST_ATTEMPTS: Final = 5
 
@@ -35,16 +39,20 @@ class Episode:
     """What became of one task.
 
     Attributes:
-        attempts: how many requests were sent.
+        attempts: how many there were.
         completed: whether the last one was accepted.
         followed: how many remembered fixes went into the first attempt.
         stale: how many of those the service no longer accepted.
+        tokens: what the planner read and wrote.
+        failures: why there was no request to send, for each attempt without one.
     """
 
     attempts: int
     completed: bool
     followed: int
     stale: int
+    tokens: Tokens = NO_TOKENS
+    failures: tuple[str, ...] = ()
 
     @property
     def retries(self) -> int:
@@ -57,9 +65,9 @@ class Episode:
         return self.completed and self.attempts == 1
 
 
-def _nobody(operation: str, response: httpx2.Response, fixes: Sequence[Fix]) -> None:
-    """Nobody wants to know."""
-    del operation, response, fixes
+def nobody(memory: Memory, operation: str, response: httpx2.Response, fixes: Sequence[Fix]) -> None:
+    """Nobody wants to know of a first attempt that was accepted."""
+    del memory, operation, response, fixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,60 +79,137 @@ class Agent:
         memory: what is remembered.
         client: sends the requests; its transport fills the memory.
         issuer: whose fixes are asked for.
-        accepted: told of a first attempt that was accepted with remembered fixes in it: operation,
-            response and fixes.
+        accepted: told of a first attempt that was accepted with remembered fixes in it: memory,
+            operation, response and fixes.
     """
 
     planner: Planner
     memory: Memory
     client: httpx2.Client
     issuer: str
-    accepted: Callable[[str, httpx2.Response, Sequence[Fix]], None] = _nobody
+    accepted: Witness = nobody
 
-    def attempt(
-        self, operation: str, request: JsonObject, *, holds: Callable[[Fix], bool]
-    ) -> Episode:
+    def attempt(self, task: Task, *, holds: Callable[[Fix], bool]) -> Episode:
         """Do one task.
 
         Args:
-            operation: method and path.
-            request: what the task asks for, without any memory.
+            task: what to do.
             holds: the world's judgement of a fix as things stand now.
 
         Raises:
             Refused: the service failed instead of answering; a run must not count that as an
                 episode.
+            CallerError: the planner cannot be used for such tasks at all.
         """
-        method, _, path = operation.partition(" ")
-        move = self.planner.first(
-            request, self.memory.fixes(operation, request, issuer=self.issuer)
+        trying = _Trying(self, task, holds)
+        while trying.attempts < MOST_ATTEMPTS and not trying.over:
+            trying.once()
+        return trying.episode()
+
+
+@dataclass(slots=True)
+class _Trying:
+    """One task on its way."""
+
+    agent: Agent
+    task: Task
+    holds: Callable[[Fix], bool]
+    attempts: int = 0
+    over: bool = False
+    completed: bool = False
+    tokens: Tokens = NO_TOKENS
+    failures: list[str] = field(default_factory=list[str])
+    _sent: dict[str, Any] | None = None
+    _refusal: Refusal = field(default_factory=Refusal)
+    _followed: int = 0
+    _stale: int = 0
+
+    def once(self) -> None:
+        """Have a request written, and send it."""
+        self.attempts += 1
+        try:
+            move = self._move()
+            body = _body(move.request)
+        except CallerError:
+            raise
+        except LapseError as failure:
+            self.failures.append(str(failure))
+            if isinstance(failure, NoRequest):
+                self.tokens += Tokens(failure.prompt, failure.completion, failure.memory)
+            return
+        self.tokens += move.tokens
+        response = self._send(body)
+        if self.attempts == 1:
+            self._note(move.followed, response)
+        self._sent = move.request
+        self.completed = response.is_success
+        offers = tuple(_offers(response))
+        self.over = self.completed or not offers
+        if offers:
+            said: dict[str, Any] = response.json()
+            self._refusal = Refusal(
+                title=str(said.get("title", "")),
+                detail=str(said.get("detail", "")),
+                offers=offers,
+                attempt=self.attempts,
+            )
+
+    def episode(self) -> Episode:
+        """What became of it."""
+        return Episode(
+            attempts=self.attempts,
+            completed=self.completed,
+            followed=self._followed,
+            stale=self._stale,
+            tokens=self.tokens,
+            failures=tuple(self.failures),
         )
-        stale = sum(not holds(fix) for fix in move.followed)
-        followed = len(move.followed)
-        for attempts in range(1, MOST_ATTEMPTS + 1):
-            response = self.client.request(method, path, json=move.request)
-            if response.status_code >= _BROKEN:
-                raise Refused(
-                    f"the service broke on {operation}: {response.text}",
-                    status=response.status_code,
-                )
-            if response.is_success and attempts == 1 and move.followed:
-                self.accepted(operation, response, move.followed)
-            suggestions = list(_suggestions(response))
-            if response.is_success or not suggestions:
-                return Episode(
-                    attempts=attempts, completed=response.is_success, followed=followed, stale=stale
-                )
-            move = self.planner.again(move.request, suggestions)
-        return Episode(attempts=MOST_ATTEMPTS, completed=False, followed=followed, stale=stale)
+
+    def _move(self) -> Move:
+        agent, task = self.agent, self.task
+        if self._sent is None:
+            fixes = agent.memory.fixes(task.operation, task.request, issuer=agent.issuer)
+            return agent.planner.first(task, fixes)
+        return agent.planner.again(task, self._sent, self._refusal)
+
+    def _send(self, body: bytes) -> httpx2.Response:
+        method, _, path = self.task.operation.partition(" ")
+        response = self.agent.client.request(
+            method, path, content=body, headers={"content-type": "application/json"}
+        )
+        if response.status_code >= _BROKEN:
+            raise Refused(
+                f"the service broke on {self.task.operation}: {response.text}",
+                status=response.status_code,
+            )
+        return response
+
+    def _note(self, followed: Sequence[Fix], response: httpx2.Response) -> None:
+        self._followed = len(followed)
+        self._stale = sum(not self.holds(fix) for fix in followed)
+        if response.is_success and followed:
+            self.agent.accepted(self.agent.memory, self.task.operation, response, followed)
 
 
-def _suggestions(response: httpx2.Response) -> Iterator[dict[str, Any]]:
-    """The parameters of each suggestion in a refusal, in the service's order."""
+def _body(request: dict[str, Any]) -> bytes:
+    """A request as it is sent, in the form of the client's own JSON.
+
+    Raises:
+        NoRequest: it is not JSON; a planner is no more trusted than a service.
+    """
+    try:
+        text = json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode()
+    except (TypeError, ValueError, RecursionError) as failure:
+        raise NoRequest(f"it cannot be sent as JSON ({failure})") from None
+
+
+def _offers(response: httpx2.Response) -> Iterator[Offer]:
+    """Each suggestion in a refusal, in the service's order."""
     if response.status_code != _REFUSED:
         return
     # The transport has read and checked the same body; a planner is given what the service wrote.
     body: Any = response.json()
     offered: list[Any] = body.get("recovery_feedback", {}).get("suggestions", [])
     for suggestion in offered:
-        yield dict(suggestion["parameters"])
+        yield Offer(str(suggestion["type"]), dict(suggestion["parameters"]))

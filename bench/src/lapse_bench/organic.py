@@ -14,16 +14,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx2
-
-import lapse
 from lapse.contract import POLICIES, Registry
 from lapse.server import Contract
-from lapse.transports.http import Transport
-from lapse_bench.episodes import Agent
-from lapse_bench.scores import Judge, Share
+from lapse_bench.courses import Course, seated
+from lapse_bench.scores import Judge, Share, spent
 from lapse_bench.service import operation_of, organic_judge, service
-from lapse_bench.serving import loopback, served
+from lapse_bench.serving import served
+from lapse_bench.tasks import task_of
 from lapse_bench.workload import Draws, moments
 from lapse_bench.worlds import world_of
 
@@ -31,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from lapse.contract import Fix
+    from lapse.judges import Planner
     from lapse.ledger import JsonObject
-    from lapse_bench.episodes import Episode
-    from lapse_bench.planners import Planner
+    from lapse_bench.episodes import Agent, Episode
     from lapse_bench.traces import Event, History
     from lapse_bench.worlds import OrganicWorld
 
@@ -59,6 +56,7 @@ class OrganicArm:
     agent: Agent
     judge: Judge
     retries: list[int] = field(default_factory=list[int])
+    episodes: list[Episode] = field(default_factory=list["Episode"])
     attempts: int = 0
     completed: int = 0
     first_try: int = 0
@@ -68,6 +66,7 @@ class OrganicArm:
 
     def take(self, episode: Episode) -> None:
         """Count an episode."""
+        self.episodes.append(episode)
         so_far = self.retries[-1] if self.retries else 0
         self.retries.append(so_far + episode.retries)
         self.attempts += episode.attempts
@@ -99,6 +98,7 @@ class OrganicArm:
             "lapsed": judge.lapsed,
             "questions": counters.get("questions", 0),
             "troubles": dict(judge.troubles),
+            **spent(self.episodes),
         }
 
 
@@ -178,8 +178,9 @@ def run_organic(
                 continue
             table, subject, request = drawn
             operation = concerns.operation(table, subject)
+            task = task_of(operation, request, episode=index, schemas={})
             for arm in running.values():
-                arm.take(arm.agent.attempt(operation, request, holds=concerns.holds))
+                arm.take(arm.agent.attempt(task, holds=concerns.holds))
             tell(index)
     return running
 
@@ -187,12 +188,11 @@ def run_organic(
 def _arm(
     stack: ExitStack, name: str, url: str, planner: Planner, concerns: _Concerns
 ) -> OrganicArm:
-    memory = stack.enter_context(lapse.open("memory:", policy=POLICIES[name]))
-    transport = Transport(memory, loopback(), issuer=_ISSUER)
-    client = stack.enter_context(httpx2.Client(base_url=url, transport=transport))
-    judge = Judge(memory, concerns.holds, concerns.table)
-    memory.observe(judge)
-    return OrganicArm(name, concerns.world.name, Agent(planner, memory, client, _ISSUER), judge)
+    course = Course(planner=planner, policy=POLICIES[name])
+    agent = stack.enter_context(seated(course, url, _ISSUER))
+    judge = Judge(agent.memory, concerns.holds, concerns.table)
+    agent.memory.observe(judge)
+    return OrganicArm(name, concerns.world.name, agent, judge)
 
 
 @dataclass(slots=True)

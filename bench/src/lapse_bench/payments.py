@@ -11,32 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx2
-
-import lapse
 from lapse.contract import POLICIES
-from lapse.server import Contract
-from lapse.transports.http import Transport
-from lapse_bench.drift import DriftDriver
-from lapse_bench.episodes import Agent, Episode
-from lapse_bench.scores import Judge, payments_scores
-from lapse_bench.service import service
-from lapse_bench.serving import loopback, served
+from lapse_bench.courses import Course, World, drifting
+from lapse_bench.scores import payments_scores
 from lapse_bench.worlds import acme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lapse.contract import Fix
-    from lapse_bench.planners import Planner
+    from lapse.judges import Planner
+    from lapse_bench.episodes import Episode
     from lapse_bench.scenarios import Scenario
 
 __all__ = ["ArmRun", "run_arm", "run_payments"]
 
-_OPERATOR: Final = "the-operator-of-this-run"
-"""The token of a server that lives for one run on the loopback address."""
-
-_ISSUER: Final = "acme"
+_WORLD: Final = World(
+    issuer="acme", initial=acme.initial, judge=acme.judge, fix_holds=acme.fix_holds
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,34 +71,14 @@ def run_arm(
     tell: Callable[[str, int, Episode], None] = lambda _arm, _index, _episode: None,
 ) -> ArmRun:
     """Run one arm against a server of its own."""
-    contract = Contract(acme.initial(), operator_token=_OPERATOR)
-
-    def holds(fix: Fix) -> bool:
-        return acme.fix_holds(fix, fix.record.topic, contract.registry)
-
-    with (
-        served(service(contract, acme.judge)) as url,
-        lapse.open("memory:", policy=POLICIES[arm]) as memory,
-        httpx2.Client(
-            base_url=url, transport=Transport(memory, loopback(), issuer=_ISSUER)
-        ) as client,
-        httpx2.Client(
-            base_url=url,
-            transport=loopback(),
-            headers={"authorization": f"Bearer {_OPERATOR}"},
-        ) as operator,
-    ):
-        judge = Judge(memory, holds)
-        memory.observe(judge)
-        agent = Agent(planner, memory, client, _ISSUER)
-        driver = DriftDriver(scenario, acme.TABLES, operator)
-        episodes: list[Episode] = []
-        for index, task in enumerate(scenario.episodes):
-            if driver.before(index):
-                judge.look()
-            episode = agent.attempt(task.operation, task.request, holds=holds)
-            episodes.append(episode)
-            tell(arm, index, episode)
-        restamps = memory.counters.get("restamped", 0)
+    with Course(planner=planner, policy=POLICIES[arm]).on(_WORLD) as running:
+        episodes, judge = drifting(
+            running,
+            scenario,
+            acme.TABLES,
+            [(task.operation, task.request) for task in scenario.episodes],
+            tell=lambda index, episode: tell(arm, index, episode),
+        )
+        restamps = running.memory.counters.get("restamped", 0)
         scores = payments_scores(scenario, episodes, judge, restamps)
     return ArmRun(arm=arm, episodes=tuple(episodes), scores=scores)

@@ -9,34 +9,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx2
-
-import lapse
 from lapse.contract import POLICIES
-from lapse.server import Contract
-from lapse.transports.http import Transport
 from lapse_bench import recipes_world as world
-from lapse_bench.drift import DriftDriver
-from lapse_bench.episodes import Agent, Episode
+from lapse_bench.courses import Course, World, drifting
+from lapse_bench.planners import said_of
 from lapse_bench.recipes_stream import CLASSES
-from lapse_bench.scores import Judge, Share
-from lapse_bench.service import service
-from lapse_bench.serving import loopback, served
+from lapse_bench.reports import problems_of
+from lapse_bench.scores import Share, spent, with_savings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lapse.contract import Fix
-    from lapse_bench.planners import Planner
+    from lapse.judges import Planner, Probe
+    from lapse_bench.episodes import Episode
     from lapse_bench.provenance import Provenance
     from lapse_bench.recipes_stream import RecipeStream
+    from lapse_bench.scores import Judge
 
 __all__ = ["recipes_result", "run_recipes"]
 
-_OPERATOR: Final = "the-operator-of-this-run"
-"""The token of a server that lives for one run on the loopback address."""
-
-_ISSUER: Final = "recipes"
+_WORLD: Final = World(
+    issuer="recipes", initial=world.initial, judge=world.judge, fix_holds=world.fix_holds
+)
 
 
 def run_recipes(
@@ -60,34 +54,12 @@ def run_recipes(
 def _run_arm(
     stream: RecipeStream, planner: Planner, arm: str, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-    contract = Contract(world.initial(), operator_token=_OPERATOR)
-
-    def holds(fix: Fix) -> bool:
-        return world.fix_holds(fix, fix.record.topic, contract.registry)
-
-    with (
-        served(service(contract, world.judge)) as url,
-        lapse.open("memory:", policy=POLICIES[arm]) as memory,
-        httpx2.Client(
-            base_url=url, transport=Transport(memory, loopback(), issuer=_ISSUER)
-        ) as client,
-        httpx2.Client(
-            base_url=url,
-            transport=loopback(),
-            headers={"authorization": f"Bearer {_OPERATOR}"},
-        ) as operator,
-    ):
-        judge = Judge(memory, holds)
-        memory.observe(judge)
-        agent = Agent(planner, memory, client, _ISSUER)
-        driver = DriftDriver(stream, world.TABLES, operator)
-        episodes: list[Episode] = []
-        for index in range(len(stream.episodes)):
-            if driver.before(index):
-                judge.look()
-            episodes.append(agent.attempt(world.OPERATION, stream.request(index), holds=holds))
-            tell(arm)
-        return _scores(stream, episodes, judge, memory.counters.get("restamped", 0))
+    tasks = [(world.OPERATION, stream.request(index)) for index in range(len(stream.episodes))]
+    with Course(planner=planner, policy=POLICIES[arm]).on(_WORLD) as running:
+        episodes, judge = drifting(
+            running, stream, world.TABLES, tasks, tell=lambda _index, _episode: tell(arm)
+        )
+        return _scores(stream, episodes, judge, running.memory.counters.get("restamped", 0))
 
 
 def _scores(
@@ -129,6 +101,7 @@ def _scores(
         "recall": judge.recall,
         "lapsed": judge.lapsed,
         "troubles": dict(judge.troubles),
+        **spent(episodes),
     }
 
 
@@ -137,22 +110,16 @@ def recipes_result(
     planner: Planner,
     arms: Mapping[str, Mapping[str, Any]],
     *,
-    asked_for: str,
+    probe: Probe,
     seed: int,
     provenance: Provenance,
 ) -> dict[str, Any]:
     """The result of a run, as JSON."""
-    problems = [
-        f"{name}: {scores['completed']} of {scores['episodes']} completed, troubles: "
-        f"{scores['troubles']}"
-        for name, scores in arms.items()
-        if scores["completed"] < scores["episodes"] or scores["troubles"]
-    ]
     return {
         "benchmark": "recipes",
         "scenario": stream.name,
         "world": stream.world,
-        "planner": {"asked": asked_for, "answered": planner.probe()},
+        "planner": said_of(planner, probe),
         "config": {
             "seed": seed,
             "arms": list(arms),
@@ -162,6 +129,6 @@ def recipes_result(
             "transport": "HTTP/1.1 on loopback, one server for each arm",
         },
         **provenance.as_json(),
-        "arms": dict(arms),
-        "problems": problems,
+        "arms": with_savings(arms),
+        "problems": list(problems_of(arms)),
     }

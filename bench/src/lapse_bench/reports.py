@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lapse_bench.planners import said_of
+from lapse_bench.scores import with_savings
 from lapse_bench.traces import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from lapse.judges import Planner, Probe
     from lapse_bench.organic import OrganicArm
     from lapse_bench.payments import ArmRun
-    from lapse_bench.planners import Planner
     from lapse_bench.provenance import Provenance
     from lapse_bench.scenarios import Scenario
     from lapse_bench.traces import History
 
-__all__ = ["organic_result", "payments_result"]
+__all__ = ["organic_result", "payments_result", "problems_of"]
 
 
 def payments_result(
@@ -24,7 +26,7 @@ def payments_result(
     planner: Planner,
     runs: Mapping[str, ArmRun],
     *,
-    asked_for: str,
+    probe: Probe,
     seed: int,
     provenance: Provenance,
 ) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def payments_result(
         "benchmark": "payments",
         "scenario": scenario.name,
         "world": scenario.world,
-        "planner": {"asked": asked_for, "answered": planner.probe()},
+        "planner": said_of(planner, probe),
         "config": {
             "seed": seed,
             "arms": list(arms),
@@ -45,8 +47,8 @@ def payments_result(
             "transport": "HTTP/1.1 on loopback, one server for each arm",
         },
         **provenance.as_json(),
-        "arms": arms,
-        "problems": list(_problems(arms)),
+        "arms": with_savings(arms),
+        "problems": list(problems_of(arms)),
     }
 
 
@@ -55,6 +57,7 @@ def organic_result(
     planner: Planner,
     arms: Mapping[str, OrganicArm],
     *,
+    probe: Probe,
     config: Mapping[str, Any],
     provenance: Provenance,
 ) -> dict[str, Any]:
@@ -64,7 +67,7 @@ def organic_result(
         "benchmark": "organic",
         "trace": described(history),
         "world": next(iter(arms.values())).world,
-        "planner": {"asked": config["planner"], "answered": planner.probe()},
+        "planner": said_of(planner, probe),
         "config": {
             **config,
             "arms": list(scores),
@@ -72,19 +75,23 @@ def organic_result(
             "rows move through Contract.reload in the server's process",
         },
         **provenance.as_json(),
-        "arms": scores,
-        "problems": list(_problems(scores)),
+        "arms": with_savings(scores),
+        "problems": list(problems_of(scores)),
     }
 
 
-def _problems(arms: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What makes a run's counts untrustworthy: episodes that starved, responses that got lost."""
+def problems_of(arms: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What makes a run's counts untrustworthy.
+
+    Episodes that starved, responses that got lost, and attempts at which there was no request.
+    """
     for name, scores in arms.items():
         if scores["completed"] < scores["episodes"]:
             yield (
                 f"{name}: {scores['episodes'] - scores['completed']} of {scores['episodes']} "
-                "episodes "
-                "were not completed, so its counts of events are too low"
+                "episodes were not completed, so its counts of events are too low"
             )
         if scores["troubles"]:
             yield f"{name}: the client could not take in some responses: {scores['troubles']}"
+        for reason, times in scores["planner_failures"].items():
+            yield f"{name}: {times} attempts without a request: {reason}"

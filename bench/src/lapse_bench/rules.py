@@ -18,23 +18,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
-import lapse
 from lapse.contract import A2D, A2DO, A2DR, A2DRC, LAZY, Fix, Lesson, Rule
 from lapse.errors import InvalidValue, Refused
-from lapse.server import Contract
-from lapse.transports.http import Transport
 from lapse.wire import read_response
 from lapse_bench import rules_world as world
-from lapse_bench.episodes import Agent, Episode
+from lapse_bench.courses import Course, World
+from lapse_bench.planners import said_of
+from lapse_bench.reports import problems_of
 from lapse_bench.rules_stream import RuleDriver, rules_service
-from lapse_bench.serving import loopback, served
+from lapse_bench.scores import spent
+from lapse_bench.serving import loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lapse.contract import EvictionPolicy
+    from lapse.judges import Planner, Probe
     from lapse.runtime import Event, Memory
-    from lapse_bench.planners import Planner
+    from lapse_bench.episodes import Episode
     from lapse_bench.provenance import Provenance
     from lapse_bench.rules_stream import RuleStream
 
@@ -50,10 +51,14 @@ RULE_ARMS: Final[Mapping[str, EvictionPolicy]] = {
 """The arms of Table 5 by its names. What it calls A2DC compares vectors when a request fails, which
 is not what `lapse.contract.A2DC` does for rows: here it is `LAZY`."""
 
-_OPERATOR: Final = "the-operator-of-this-run"
-"""The token of a server that lives for one run on the loopback address."""
-
 _ISSUER: Final = "acme"
+_WORLD: Final = World(
+    issuer=_ISSUER,
+    initial=world.initial,
+    judge=world.judge,
+    fix_holds=world.fix_holds,
+    app=rules_service,
+)
 _OK: Final = 200
 
 
@@ -166,28 +171,15 @@ def run_rules(
 def _run_arm(
     stream: RuleStream, planner: Planner, arm: str, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-    contract = Contract(world.initial(), operator_token=_OPERATOR)
-
-    def holds(fix: Fix) -> bool:
-        return world.fix_holds(fix, fix.record.topic, contract.registry)
-
+    course = Course(planner=planner, policy=RULE_ARMS[arm], accepted=_accepted)
     with (
-        served(rules_service(contract, world.judge)) as url,
-        lapse.open("memory:", policy=RULE_ARMS[arm]) as memory,
-        httpx2.Client(
-            base_url=url, transport=Transport(memory, loopback(), issuer=_ISSUER)
-        ) as client,
-        httpx2.Client(
-            base_url=url,
-            transport=loopback(),
-            headers={"authorization": f"Bearer {_OPERATOR}"},
-        ) as operator,
-        httpx2.Client(base_url=url, transport=loopback()) as plain,
+        course.on(_WORLD) as running,
+        httpx2.Client(base_url=running.url, transport=loopback()) as plain,
     ):
-        watch = _Watch(memory, holds)
+        memory = running.memory
+        watch = _Watch(memory, running.holds)
         memory.observe(watch)
-        agent = Agent(planner, memory, client, _ISSUER, accepted=_witness(memory))
-        driver = RuleDriver(stream, world.RULES, operator)
+        driver = RuleDriver(stream, world.RULES, running.operator)
         declarations = _Declarations(memory, plain)
         episodes: list[Episode] = []
         for index, task in enumerate(stream.episodes):
@@ -195,28 +187,26 @@ def _run_arm(
             driver.before(index)
             if arm == A2DO.name:
                 declarations.look()
-            episodes.append(agent.attempt(task.operation, task.request, holds=holds))
+            episodes.append(running.attempt(index, task.operation, task.request))
             tell(arm)
         return _scores(episodes, watch, declarations.requests)
 
 
-def _witness(memory: Memory) -> Callable[[str, httpx2.Response, Sequence[Fix]], None]:
-    """Tells the memory which of its fixes were in a request that was accepted."""
-
-    def accepted(operation: str, response: httpx2.Response, fixes: Sequence[Fix]) -> None:
-        _take_in(
-            memory,
-            Lesson(
-                issuer=_ISSUER,
-                operation=operation,
-                request=None,
-                envelope=read_response(response.headers, response.content).envelope,
-                at=memory.now,
-                applied=tuple(fix.id for fix in fixes),
-            ),
-        )
-
-    return accepted
+def _accepted(
+    memory: Memory, operation: str, response: httpx2.Response, fixes: Sequence[Fix]
+) -> None:
+    """Tell the memory which of its fixes were in a request that was accepted."""
+    _take_in(
+        memory,
+        Lesson(
+            issuer=_ISSUER,
+            operation=operation,
+            request=None,
+            envelope=read_response(response.headers, response.content).envelope,
+            at=memory.now,
+            applied=tuple(fix.id for fix in fixes),
+        ),
+    )
 
 
 def _scores(episodes: Sequence[Episode], watch: _Watch, requests: int) -> dict[str, Any]:
@@ -236,6 +226,7 @@ def _scores(episodes: Sequence[Episode], watch: _Watch, requests: int) -> dict[s
         "alerts": watch.alerts,
         "declaration_requests": requests,
         "troubles": dict(watch.troubles),
+        **spent(episodes),
     }
 
 
@@ -244,26 +235,16 @@ def rules_result(
     planner: Planner,
     arms: Mapping[str, Mapping[str, Any]],
     *,
-    asked_for: str,
+    probe: Probe,
     seed: int,
     provenance: Provenance,
 ) -> dict[str, Any]:
     """The result of a run, as JSON."""
-    starved = [
-        f"{name}: {scores['episodes'] - scores['completed']} episodes were not completed"
-        for name, scores in arms.items()
-        if scores["completed"] < scores["episodes"]
-    ]
-    troubled = [
-        f"{name}: the client could not take in some responses: {scores['troubles']}"
-        for name, scores in arms.items()
-        if scores["troubles"]
-    ]
     return {
         "benchmark": "rules",
         "scenario": stream.name,
         "world": stream.world,
-        "planner": {"asked": asked_for, "answered": planner.probe()},
+        "planner": said_of(planner, probe),
         "config": {
             "seed": seed,
             "arms": {name: RULE_ARMS[name].name for name in arms},
@@ -272,6 +253,6 @@ def rules_result(
             "transport": "HTTP/1.1 on loopback, one server for each arm",
         },
         **provenance.as_json(),
-        "arms": dict(arms),
-        "problems": [*starved, *troubled],
+        "arms": {name: dict(scores) for name, scores in arms.items()},
+        "problems": list(problems_of(arms)),
     }

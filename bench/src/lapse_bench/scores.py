@@ -14,15 +14,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lapse.contract import Fix
+from lapse.judges import NO_TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lapse.runtime import Event, Memory
     from lapse_bench.episodes import Episode
     from lapse_bench.scenarios import Scenario
 
-__all__ = ["Judge", "Share", "payments_scores"]
+__all__ = ["Judge", "Share", "payments_scores", "spent", "with_savings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,44 @@ class Judge:
         return len(self._lapsed)
 
 
+def spent(episodes: Iterable[Episode]) -> dict[str, Any]:
+    """What the planner of an arm read and wrote, and the attempts at which it wrote no request.
+
+    `memory` is the part of `prompt` that is the memory block.
+    """
+    total, failures = NO_TOKENS, Counter[str]()
+    for episode in episodes:
+        total += episode.tokens
+        failures.update(episode.failures)
+    return {
+        "tokens": {
+            "prompt": total.prompt,
+            "completion": total.completion,
+            "memory": total.memory,
+        },
+        "planner_failures": dict(failures),
+    }
+
+
+def with_savings(arms: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The arms, each with the share of A0's tokens that it did without, in percent (Table 6).
+
+    It is null where A0 did not run, or where no tokens were counted.
+    """
+    base = _both(arms["A0"]["tokens"]) if "A0" in arms else 0
+    return {
+        name: {
+            **scores,
+            "saving_pct": round(100 * (1 - _both(scores["tokens"]) / base), 1) if base else None,
+        }
+        for name, scores in arms.items()
+    }
+
+
+def _both(tokens: Mapping[str, int]) -> int:
+    return tokens["prompt"] + tokens["completion"]
+
+
 def payments_scores(
     scenario: Scenario, episodes: Sequence[Episode], judge: Judge, restamps: int
 ) -> dict[str, Any]:
@@ -180,4 +219,5 @@ def payments_scores(
         "recall": judge.recall,
         "lapsed": judge.lapsed,
         "troubles": dict(judge.troubles),
+        **spent(episodes),
     }

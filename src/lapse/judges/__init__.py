@@ -21,6 +21,7 @@ from lapse.judges.planning import (
     checked,
     taken_over,
 )
+from lapse.judges.prompting import Prompting
 from lapse.judges.scripted import SCRIPTED, Manner, Scripted
 from lapse.judges.shapes import Shape, shape_of
 from lapse.judges.stand_ins import STAND_INS, StandIn
@@ -39,6 +40,7 @@ __all__ = [
     "Planner",
     "PlannerSettings",
     "Probe",
+    "Prompting",
     "Refusal",
     "Scripted",
     "Shape",
