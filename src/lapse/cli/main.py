@@ -23,6 +23,7 @@ from lapse.cli.output import (
     say,
     warn,
 )
+from lapse.cli.preflight import preflight
 from lapse.errors import InvalidValue, MissingExtra
 
 __all__ = ["app", "main"]
@@ -37,6 +38,7 @@ app.add_typer(memory.app, name="memory")
 app.add_typer(ledger.app, name="ledger")
 app.command()(gateway)
 app.command(name="mcp-proxy")(mcp_proxy)
+app.command()(preflight)
 
 _DEMOS = "lapse.demos"
 """The entry-point group under which a distribution offers demonstrations."""
