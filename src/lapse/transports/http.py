@@ -15,11 +15,12 @@ try:
 except ImportError as _missing:
     raise MissingExtra("lapse.transports.http", "http") from _missing
 
+from lapse.transports.digests import envelope_of
 from lapse.transports.http_amending import Amended, unamended
 from lapse.transports.http_async import AsyncTransport
 from lapse.transports.http_sync import Transport
 from lapse.transports.request_schemas import RequestSchemas
 
-__all__ = ["Amended", "AsyncTransport", "RequestSchemas", "Transport", "unamended"]
+__all__ = ["Amended", "AsyncTransport", "RequestSchemas", "Transport", "envelope_of", "unamended"]
 
 del _httpx2
