@@ -1,8 +1,7 @@
 """The client's half of the digest envelope over HTTP: what a request says, and what comes of it.
 
 What a request said is kept with the request itself, so that its answer is read beside that and
-nothing newer. A caller who reads contract members by hand asks `envelope_of`: beside a digest the
-body has none.
+nothing newer.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from lapse.contract import Envelope
 from lapse.runtime import Sent
-from lapse.wire import read_response
 from lapse.wire.digests import DIGEST, ROOT, have_field, read_digest
 
 if TYPE_CHECKING:
@@ -24,10 +22,10 @@ if TYPE_CHECKING:
     from lapse.runtime.signatures import Stamp
     from lapse.transports.exchange import Asked
 
-__all__ = ["announce", "envelope_of", "expanded", "sent_of"]
+__all__ = ["READ", "announce", "expanded", "sent_of"]
 
 _SENT: Final = "lapse.sent"
-_READ: Final = "lapse.read"
+READ: Final = "lapse.read"
 """Where a request keeps what it said, and what its answer was read as."""
 
 _REFUSED: Final = frozenset({400, 422})
@@ -84,18 +82,10 @@ def expanded(
         memory.count("digests")
         if said.success is None:
             said = replace(said, success=_succeeded(asked.status))
-    extensions[_READ] = said
+    extensions[READ] = said
     return said, heard.stamp
 
 
 def _succeeded(status: int) -> bool | None:
     """What a status says of the request; None when it says nothing of it."""
     return status in _ACCEPTED if status in _REFUSED or status in _ACCEPTED else None
-
-
-def envelope_of(response: httpx2.Response) -> Envelope:
-    """The contract members of a response that came through a transport of ours, read to its end."""
-    read = response.request.extensions.get(_READ)
-    if isinstance(read, Envelope):
-        return read
-    return read_response(response.headers, response.content).envelope

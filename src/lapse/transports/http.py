@@ -15,9 +15,9 @@ try:
 except ImportError as _missing:
     raise MissingExtra("lapse.transports.http", "http") from _missing
 
-from lapse.transports.digests import envelope_of
 from lapse.transports.http_amending import Amended, unamended
 from lapse.transports.http_async import AsyncTransport
+from lapse.transports.http_reading import envelope_of
 from lapse.transports.http_sync import Transport
 from lapse.transports.request_schemas import RequestSchemas
 
