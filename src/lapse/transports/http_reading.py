@@ -1,6 +1,4 @@
-"""What a response said, for callers who read contract members by hand: beside a digest its body has
-none of them.
-"""
+"""What a response said, for callers who read by hand: beside a digest its body has no map."""
 
 from __future__ import annotations
 
