@@ -28,6 +28,10 @@ __all__ = ["Digests", "Heard", "Kept", "Sent"]
 _ISSUERS: Final = 256
 """Maps kept at once: the oldest goes first, and its issuer says the map once more."""
 
+_SILENCES: Final = 2
+"""Requests in a row that named a map in vain, before none does any more. One may have met a page of
+another kind, with no contract in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -104,10 +108,17 @@ class Digests:
     def __init__(self, *, speaks: bool = True) -> None:
         self._speaks = speaks
         self._kept: dict[str, Kept] = {}
+        self._unanswered: dict[str, int] = {}
         self._lock = Lock()
 
     def kept(self, issuer: str) -> Kept | None:
-        """What an issuer said last; None: nothing, or it is not known any more."""
+        """What an issuer said last; None: nothing, or it is not known any more.
+
+        Nor is it where what stands for the map does not come through, as behind a proxy that takes
+        header lines out: whoever names a map there hears neither.
+        """
+        if self._unanswered.get(issuer, 0) >= _SILENCES:
+            return None
         return self._kept.get(issuer)
 
     def heard(
@@ -136,6 +147,8 @@ class Digests:
         if envelope.table_versions is not None:
             return self._whole(issuer, envelope, envelope.table_versions, stamp)
         if found is None:
+            if sent is not None:
+                self._unheard(issuer)
             return Heard(envelope, stamp)
         with self._lock:  # what is not said again cannot be misunderstood again
             self._kept.pop(issuer, None)
@@ -147,6 +160,7 @@ class Digests:
         signed = stamp if isinstance(stamp, Signed) else None
         kept = Kept(held, envelope.location or sent.kept.location, signed)
         self._keep(issuer, kept)
+        self._unanswered.pop(issuer, None)
         expanded = replace(
             envelope,
             suggestions=tuple(resolved(s, held) for s in envelope.suggestions),
@@ -167,6 +181,15 @@ class Digests:
         signed = stamp if isinstance(stamp, Signed) else None
         self._keep(issuer, Kept(held, envelope.location, signed))
         return Heard(replace(envelope, table_versions=held.table_versions), stamp)
+
+    def _unheard(self, issuer: str) -> None:
+        """A request named a map, and its answer said neither that map nor another."""
+        with self._lock:
+            self._kept.pop(issuer, None)  # so that the next answer has one
+            times = self._unanswered.pop(issuer, 0) + 1
+            if len(self._unanswered) >= _ISSUERS:
+                del self._unanswered[next(iter(self._unanswered))]
+            self._unanswered[issuer] = times
 
     def _keep(self, issuer: str, kept: Kept) -> None:
         if not self._speaks:

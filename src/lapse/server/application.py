@@ -24,12 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lapse.contract import Policy
+    from lapse.ledger import JsonObject
     from lapse.server.contract import Contract
     from lapse.server.exchange import ASGIApp, Receive, Scope, Send
 
 __all__ = ["application"]
 
 _REQUEST_BYTES = 1024 * 1024
+_UNCHECKED = (
+    "The request cannot be checked",
+    "A table that decides about it is not loaded at present.",
+)
 
 
 def application(contract: Contract, policies: Sequence[Policy]) -> ASGIApp:
@@ -37,7 +42,8 @@ def application(contract: Contract, policies: Sequence[Policy]) -> ASGIApp:
 
     A request that satisfies the policies of its operation is answered with 200 and the contract
     members; one that violates a policy, with 422 and the first violation; one that cannot be read,
-    with 400. The contract's endpoints and headers are there too.
+    with 400. While a table that they read is not loaded, nobody can say: the answer is 503. The
+    contract's endpoints and headers are there too.
     """
     operations = dict.fromkeys(policy.operation for policy in policies)
     validating = _Validating(contract, policies, operations)
@@ -51,6 +57,12 @@ class _Validating:
         self._contract = contract
         self._policies = tuple(policies)
         self._operations: dict[str, list[str]] = {}
+        self._tables = {
+            operation: frozenset[str]().union(
+                *(policy.tables() for policy in policies if policy.operation == operation)
+            )
+            for operation in operations
+        }
         for operation in operations:
             method, _, path = operation.partition(" ")
             if not method.isupper() or not path.startswith("/"):
@@ -86,8 +98,14 @@ class _Validating:
         request = _object(body)
         if request is None:
             return _refusal(400, "The request cannot be read", "Send one JSON object.", scope)
-        operation = f"{scope['method']} {path}"
+        return self._judged(f"{scope['method']} {path}", request, scope)
+
+    def _judged(self, operation: str, request: JsonObject, scope: Scope) -> Answer:
         with self._contract.reading() as tables:
+            if not self._tables[operation] <= tables.registry.tables.keys():
+                # With members in the body: a header line cannot say that no table is loaded at all.
+                members = self._contract.failure_members(tables.registry, ())
+                return _refusal(503, *_UNCHECKED, scope, members)
             found = violations(self._policies, operation, request, tables)
         if found:
             accept = header(scope, b"accept")
@@ -104,9 +122,11 @@ def _object(body: bytes) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-def _refusal(status: int, title: str, detail: str, scope: Scope) -> Answer:
+def _refusal(
+    status: int, title: str, detail: str, scope: Scope, members: JsonObject | None = None
+) -> Answer:
     problem = Problem(title=title, status=status, detail=detail)
-    return problem_answer(problem, accept=header(scope, b"accept"))
+    return problem_answer(problem, members, accept=header(scope, b"accept"))
 
 
 async def _live(receive: Receive, send: Send) -> None:

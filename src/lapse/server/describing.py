@@ -37,7 +37,7 @@ _REFUSALS: Final = {
     412: "The tables moved since If-Match was read.",
     413: "The request is too large.",
     422: "A policy is violated; suggestions say what would pass.",
-    503: "It could not be kept; nothing changed.",
+    503: "It could not be kept, and nothing changed; or a table that decides is not loaded.",
 }
 
 
@@ -142,7 +142,7 @@ def _checked() -> dict[str, Any]:
         "requestBody": {"required": True, "content": _OBJECT},
         "responses": {
             "200": {"description": "It does.", "content": _json("envelope")},
-            **problem_answers(400, 413, 422),
+            **problem_answers(400, 413, 422, 503),
         },
     }
 

@@ -306,11 +306,15 @@ def _on(suggestion: Suggestion, held: Held) -> str | list[Any] | None:
 def resolved(suggestion: Suggestion, held: Held) -> Suggestion:
     """A suggestion with what its `on` refers to, in the map that its response stands for.
 
-    One whose `on` cannot be read is left as it is: it names no table, so it is not remembered.
+    One whose `on` cannot be read, or that has a hint against keeping it or one that is not known,
+    is left as it is: it names no table, so it is not remembered.
     """
     more = dict(suggestion.more)
     on = more.pop(_ON, None)
     if on is None or suggestion.table is not None or suggestion.tables:
+        return suggestion
+    # C-CLI-07: what a later service says of keeping it, and what says not to, counts beside `on`.
+    if "cache_hint" in more or suggestion.cache_hint is CacheHint.RECOMPUTE:
         return suggestion
     if on == []:
         return replace(suggestion, cache_hint=CacheHint.RECOMPUTE, more=more)

@@ -81,6 +81,23 @@ async def test_a_request_that_cannot_be_read(body: bytes) -> None:
     assert "contract-versions" in answer.headers
 
 
+async def test_while_a_table_that_decides_is_not_loaded_nobody_can_say() -> None:
+    declared = parse(FILE)
+    contract = Contract(declared.registry)
+    app = application(contract, declared.policies)
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:
+        contract.reload("codes", None)
+        asked = await http.post("/v1/subscriptions", json={"plan": "growth"})
+        other = await http.put("/v1/subscriptions", json={"amount": 1})
+        contract.reload("codes", {"growth": {"code": "S"}})
+        back = await http.post("/v1/subscriptions", json={"plan": "growth"})
+    assert (asked.status_code, other.status_code, back.status_code) == (503, 200, 422)
+    assert asked.json()["title"] == "The request cannot be checked"
+    assert "codes" not in asked.text
+    assert read_response(asked.headers.raw, asked.content).envelope.table_versions == {}
+
+
 async def test_what_no_policy_names() -> None:
     async with client() as http:
         assert (await http.post("/v2", json={})).status_code == 404
