@@ -49,6 +49,14 @@ ConsumeOption = Annotated[
         "model, 'apply' merges it into the call under the tool's input schema."
     ),
 ]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="With --consume apply: a field, as a dotted path, that a fix may set although its "
+        "name says that it moves money, addresses somebody or opens something; may be repeated.",
+        show_default=False,
+    ),
+]
 HeaderOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -64,6 +72,7 @@ def mcp_proxy(
     store: NewStoreOption = DEFAULT_STORE,
     issuer: IssuerOption = None,
     consume: ConsumeOption = "brief",
+    allow: AllowOption = None,
     header: HeaderOption = None,
     anchor: AnchorOption = None,
     anchor_key: KeyOption = None,
@@ -77,10 +86,14 @@ def mcp_proxy(
     with errors_explained():
         import anyio
 
+        from lapse.contract import AmendmentRules, FieldRules
         from lapse.transports.mcp_proxy import Behind, Consume, run
 
         if consume not in _CONSUME:
             raise InvalidValue("--consume", consume, f"pick one of {', '.join(_CONSUME)}")
+        if allow and consume != "apply":
+            raise InvalidValue("--allow", allow, "leave it out, or pass --consume apply")
+        rules = AmendmentRules(fields=FieldRules(allowed=frozenset(allow or ())))
         behind = Behind(
             command=tuple(command or ()),
             url=url,
@@ -91,7 +104,8 @@ def mcp_proxy(
             if not quiet:
                 memory.observe(_report)
                 warn(f"lapse: remembering for {issuer or behind.issuer} in {store}")
-            gone = anyio.run(lambda: run(memory, behind, issuer=issuer, consume=Consume(consume)))
+            how = Consume(consume)
+            gone = anyio.run(lambda: run(memory, behind, issuer=issuer, consume=how, rules=rules))
     if gone:
         warn("lapse: the server ended")
         raise typer.Exit(Exit.PROBLEMS)

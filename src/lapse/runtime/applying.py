@@ -55,7 +55,7 @@ class Applying:
 
         Args:
             amendment: what was decided.
-            reason: why it was merged, for the ledger: ``apply`` or ``confirmed``.
+            reason: why it was merged, for the ledger: ``merged``, or ``agreed`` by the user.
         """
         if amendment.merged:
             try:

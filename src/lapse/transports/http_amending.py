@@ -54,8 +54,8 @@ _VOUCHED: Final = frozenset(
 
 _OF_THE_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
 
-_Key: TypeAlias = tuple[str, str, str | None]
-"""Issuer, idempotency key, and the digest of what the caller wrote."""
+_Key: TypeAlias = tuple[str, str]
+"""Issuer and idempotency key."""
 
 _KEPT: Final = 256
 """Idempotency keys that are remembered; the requests behind them are held in memory."""
@@ -161,13 +161,14 @@ class Amending:
 
         A service may refuse one key with two bodies, so a retry is sent as the first try was.
         """
-        key = _key(asked, members)
         with self._lock:
-            return None if key is None else self._sent.get(key)
+            made = self._sent.get(_key(asked))
+        same = made is not None and fingerprint_of(made.before) == fingerprint_of(members)
+        return made if same else None
 
     def remember(self, asked: Asked, made: Amendment) -> None:
         """Keep how a request with an idempotency key goes out."""
-        key = _key(asked, made.before)
+        key = _key(asked)
         if key is None:
             return
         with self._lock:
@@ -175,11 +176,10 @@ class Amending:
             while len(self._sent) > _KEPT:
                 self._sent.popitem(last=False)
 
-    def forget(self, asked: Asked, made: Amendment) -> None:
-        """The service refused how it went out: the next try may go out otherwise."""
-        key = _key(asked, made.before)
+    def forget(self, asked: Asked) -> None:
+        """The service refused what went out under this key: the next try may go out otherwise."""
         with self._lock:
-            self._sent.pop(key, None)  # None is never a key
+            self._sent.pop(_key(asked), None)
 
 
 def applied_to(asked: Asked, made: Amendment) -> Amended | None:
@@ -194,9 +194,9 @@ def applied_to(asked: Asked, made: Amendment) -> Amended | None:
     return Amended(asked.request, _copy(asked.request, body), made)
 
 
-def _key(asked: Asked, members: JsonObject) -> _Key | None:
+def _key(asked: Asked) -> _Key | None:
     key = asked.request.headers.get("idempotency-key")
-    return None if key is None else (asked.issuer, key, fingerprint_of(members))
+    return None if key is None else (asked.issuer, key)
 
 
 def _content(request: httpx2.Request) -> bytes | None:

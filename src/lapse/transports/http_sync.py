@@ -120,6 +120,8 @@ class Transport(httpx2.BaseTransport):
     def _take_in(
         self, request: httpx2.Request, response: httpx2.Response, amended: Amended | None
     ) -> None:
+        if response.status_code in REFUSED and self._amending.consume != "brief":
+            self._amending.forget(asked_of(request, self._issuer, self._operation))
         has_body = carries_json(response)
         if not has_body and not carries_mirrors(response) and amended is None:
             return  # Level 0
@@ -127,8 +129,6 @@ class Transport(httpx2.BaseTransport):
         if amended is not None:
             applied = tuple(fix.id for fix in amended.amendment.merged)
             asked = replace(asked, request=amended.sent, applied=applied)
-            if response.status_code in REFUSED:
-                self._amending.forget(asked, amended.amendment)
         asked = replace(asked, status=response.status_code)
         taking = _Taking(self._memory, self._wrapped, asked, response, self._forwarded)
         if response.is_stream_consumed:  # read already: by an in-process transport, or a cache
@@ -169,7 +169,7 @@ class Transport(httpx2.BaseTransport):
             made = made.without(Declined.NOT_WRITABLE)
         if made.merged and amending.ask is not None and not self._agreed(amending.ask, made):
             made = made.without(Declined.NOT_CONFIRMED)
-        reason = "applied" if amending.ask is None else "confirmed"
+        reason = "merged" if amending.ask is None else "agreed"
         return off_loop_sync(lambda: memory.applying.recorded(made, reason=reason))
 
     @staticmethod

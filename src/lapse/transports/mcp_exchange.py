@@ -56,11 +56,13 @@ class Called:
         issuer: whose tool it is.
         tool: its name, which is the operation that fixes are kept under.
         arguments: what it was called with, which is the request that fixes are kept for.
+        applied: the ids of the fixes that were merged into the arguments.
     """
 
     issuer: str
     tool: str
     arguments: JsonObject
+    applied: tuple[str, ...] = ()
 
 
 def issuer_of_url(url: str) -> str:
@@ -108,7 +110,10 @@ async def take_in(
         memory.refused(called.issuer, refusal.reason)
     try:
         stamp = read_object_stamp(_member(_member(result.get("_meta"), KEY), "stamp"))
-        await _receive(memory, called, reading, stamp, read)
+        # A tool that fails says no more than that, and a fix that is merged again and again into
+        # calls that fail would leave the agent no way out: any error speaks against it.
+        accepted = result.get("isError") is not True
+        await _receive(memory, called, reading, stamp, read, accepted=accepted)
     except Exception as failure:  # noqa: BLE001 - the call stands, whatever happens here
         memory.failed(called.issuer, failure)
     return reading
@@ -136,7 +141,13 @@ async def refresh(memory: Memory, issuer: str, read: Reader) -> bool:
 
 
 async def _receive(
-    memory: Memory, called: Called, reading: ToolReading, stamp: Stamp, read: Reader
+    memory: Memory,
+    called: Called,
+    reading: ToolReading,
+    stamp: Stamp,
+    read: Reader,
+    *,
+    accepted: bool | None = None,
 ) -> None:
     guard, said = memory.guard, reading.envelope
     if guard.judges(called.issuer, said, stamp):
@@ -148,7 +159,8 @@ async def _receive(
         envelope = guard.plain(called.issuer, called.tool, said)
     if envelope is None:
         return
-    if not envelope.suggestions and _says_nothing_new(memory, called.issuer, envelope):
+    teaches = envelope.suggestions or called.applied
+    if not teaches and _says_nothing_new(memory, called.issuer, envelope):
         return
     lesson = Lesson(
         issuer=called.issuer,
@@ -156,6 +168,8 @@ async def _receive(
         request=called.arguments,
         envelope=envelope,
         at=memory.now,
+        applied=called.applied,
+        accepted=accepted,
     )
     steps = memory.receive(lesson)
     question = await off_loop_async(lambda: _step(steps, None))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH
 
+from lapse.contract import Amendment, AmendmentRules, amendment
 from lapse.errors import LapseError
 from lapse.transports.mcp import NOT_FOUND
 from lapse.transports.mcp_exchange import Called, NotOffered, refresh, take_in
 from lapse.transports.mcp_proxy.addressing import envelope_of, headers_for, is_modern
-from lapse.transports.mcp_proxy.amending import Amended, amended
 from lapse.transports.mcp_proxy.surfacing import (
     KNOWN_FIXES,
     asked_about,
@@ -22,6 +22,7 @@ from lapse.transports.mcp_proxy.surfacing import (
     with_words,
     worded,
 )
+from lapse.transports.schema_checking import check_of
 from lapse.transports.waiting import off_loop_async
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Consume(StrEnum):
     BRIEF = "brief"
     """The model is told: in tool descriptions, by a tool, in errors that lack the words."""
     APPLY = "apply"
-    """It is merged into the call, under the tool's input schema."""
+    """It is merged into the call, under the tool's input schema and the user's rules."""
 
 
 class Proxy:
@@ -62,12 +63,21 @@ class Proxy:
         memory: where fixes are kept; it is not closed here.
         issuer: whose fixes.
         consume: what happens with fixes that hold.
+        rules: what may be merged into a call; by default nothing sensitive.
     """
 
-    def __init__(self, memory: Memory, *, issuer: str, consume: Consume = Consume.BRIEF) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        issuer: str,
+        consume: Consume = Consume.BRIEF,
+        rules: AmendmentRules | None = None,
+    ) -> None:
         self._memory = memory
         self._issuer = issuer
         self._consume = consume
+        self._rules = AmendmentRules() if rules is None else rules
         self._agreed: str | None = None
         self._told_of_changes = False
         self._schemas: dict[str, dict[str, Any]] = {}
@@ -155,17 +165,18 @@ class Proxy:
             return await self._tell(arguments, params, upstream)
         if not isinstance(name, str):
             return await upstream.forward("tools/call", params)
-        change = Amended(arguments)
+        merged: tuple[Fix, ...] = ()
         if self._consume is Consume.APPLY:
             change = await self._amend(name, arguments, params, upstream)
-        if change.merged:
-            params = {**params, "arguments": dict(change.arguments)}
+            merged = change.merged
+            if merged:
+                arguments = dict(change.after)
+                params = {**params, "arguments": arguments}
         result = await self._forward_call(name, params, upstream)
         if result.get("resultType") == "input_required":
             return result  # no answer yet
-        return await self._taken_in(
-            Called(self._issuer, name, change.arguments), result, params, change, upstream
-        )
+        called = Called(self._issuer, name, arguments, tuple(fix.id for fix in merged))
+        return await self._taken_in(called, result, params, merged, upstream)
 
     async def _is_ours(self, params: Params, upstream: Upstream) -> bool:
         """Whether the tool of the proxy's name is the proxy's: a server may have one of its own."""
@@ -194,15 +205,15 @@ class Proxy:
         called: Called,
         result: dict[str, Any],
         params: Params,
-        change: Amended,
+        merged: tuple[Fix, ...],
         upstream: Upstream,
     ) -> dict[str, Any]:
         reading = await take_in(self._memory, called, result, _reader(upstream, params))
         await self._retract()
-        if change.merged:
+        if merged:
             meta = result.get("_meta")
             held = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
-            applied = [{"record": fix.id, "type": fix.type} for fix in change.merged]
+            applied = [{"record": fix.id, "type": fix.type} for fix in merged]
             result = {**result, "_meta": {**held, APPLIED: applied}}
         failed = result.get("isError") is True
         if (
@@ -216,14 +227,25 @@ class Proxy:
 
     async def _amend(
         self, name: str, arguments: JsonObject, params: Params, upstream: Upstream
-    ) -> Amended:
-        if not await self._known(name, arguments):
-            return Amended(arguments)
-        await refresh(self._memory, self._issuer, _reader(upstream, params))
+    ) -> Amendment:
+        """What is merged into a call, on record before the call leaves."""
         fixes = await self._known(name, arguments)
+        if fixes:
+            await refresh(self._memory, self._issuer, _reader(upstream, params))
+            fixes = await self._known(name, arguments)
         if fixes and name not in self._schemas:
             await self._find_schema(name, params, upstream)
-        return amended(arguments, fixes, self._schemas.get(name))
+        schema = self._schemas.get(name)
+        change = amendment(
+            arguments,
+            fixes,
+            issuer=self._issuer,
+            operation=name,
+            rules=self._rules,
+            check=None if schema is None else check_of(schema),
+        )
+        applying = self._memory.applying
+        return await off_loop_async(lambda: applying.recorded(change, reason="merged"))
 
     async def _tell(
         self, arguments: JsonObject, params: Params, upstream: Upstream

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
 
+    from lapse.contract import AmendmentRules
     from lapse.runtime import Memory
 
 __all__ = ["Behind", "run", "serve"]
@@ -63,7 +64,12 @@ class Behind:
 
 
 async def run(
-    memory: Memory, behind: Behind, *, issuer: str | None = None, consume: Consume = Consume.BRIEF
+    memory: Memory,
+    behind: Behind,
+    *,
+    issuer: str | None = None,
+    consume: Consume = Consume.BRIEF,
+    rules: AmendmentRules | None = None,
 ) -> bool:
     """Serve the host on standard input and output; returns whether the server went first.
 
@@ -72,13 +78,16 @@ async def run(
         behind: the server.
         issuer: the name fixes are bound to; that of `behind` when left out.
         consume: what happens with fixes that hold.
+        rules: what may be merged into a call; by default nothing sensitive.
 
     Raises:
         InvalidValue: the command cannot be started.
     """
     name = behind.issuer if issuer is None else issuer
     async with _connected(behind) as upstream, _standard() as (host, stop):
-        gone = await serve(memory, host=host, upstream=upstream, issuer=name, consume=consume)
+        gone = await serve(
+            memory, host=host, upstream=upstream, issuer=name, consume=consume, rules=rules
+        )
         stop()
     return gone
 
@@ -90,6 +99,7 @@ async def serve(
     upstream: TransportStreams,
     issuer: str,
     consume: Consume = Consume.BRIEF,
+    rules: AmendmentRules | None = None,
 ) -> bool:
     """Relay between two ends until one of them goes; returns whether it was the server.
 
@@ -99,8 +109,9 @@ async def serve(
         upstream: reads from and writes to the server.
         issuer: whose fixes.
         consume: what happens with fixes that hold.
+        rules: what may be merged into a call; by default nothing sensitive.
     """
-    desk = Proxy(memory, issuer=issuer, consume=consume)
+    desk = Proxy(memory, issuer=issuer, consume=consume, rules=rules)
     reading, writing = host
     outgoing = Draining(writing)
     relay = Relay(
