@@ -133,10 +133,8 @@ class Detection:
             return self.tables.evictions(state, moved, changes)
         if not self.clears:
             return ()
-        return tuple(
-            Evict(state.record(record_id), Reason.RULES_MOVED, moved.source, moved.was, moved.now)
-            for record_id in sorted(state.index.on(moved.source))
-        )
+        ids = tuple(sorted(state.index.on(moved.source)))
+        return (Evict(ids, Reason.RULES_MOVED, moved.source, moved.was, moved.now),) if ids else ()
 
     def detected(
         self,
@@ -263,7 +261,7 @@ def _disposed(
             continue
         gained, lost = compare(record)
         if gained and not is_confirmed(record, now):
-            yield Evict(record, Reason.TABLE_GAINED, rules, _rules_under(record), now)
+            yield Evict((record.id,), Reason.TABLE_GAINED, rules, _rules_under(record), now)
         elif lost and state.usable(record):
             narrower = replace(record, id=new_id(), stamps=tuple(_without(state, record, lost)))
             yield Write(narrower, Reason.TABLE_LOST)
@@ -291,7 +289,8 @@ def _rules_under(record: Record) -> str | None:
 
 def _alert(first: Evict | Supersede, lesson: Lesson) -> Alert:
     rules = Source.rules(lesson.issuer)
-    return Alert(Moved(rules, _rules_under(first.record), lesson.envelope.rules_version))
+    was = first.was if isinstance(first, Evict) else _rules_under(first.record)
+    return Alert(Moved(rules, was, lesson.envelope.rules_version))
 
 
 LAZY: Final = Detection("LAZY", vectors=True)

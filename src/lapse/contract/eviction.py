@@ -21,7 +21,7 @@ from lapse.contract.verdicts import Evict, Moved, Reason
 from lapse.ledger import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from lapse.contract.messages import TableChanges
     from lapse.ledger import Record, State
@@ -148,12 +148,10 @@ class ByRow:
         """The records whose row changed, and by configuration those that follow from them."""
         if moved.source.kind == "rules":
             return ()
-        gone: dict[str, Evict] = {}
-        for evict in self._direct(state, moved, changes):
-            gone.setdefault(evict.record.id, evict)
+        found = _once(self._direct(state, moved, changes))
         if self.consumers:
-            _add_consumers(state, gone)
-        return tuple(gone.values())
+            found += _consumers(state, found)
+        return tuple(found)
 
     def _direct(self, state: State, moved: Moved, changes: TableChanges | None) -> Iterator[Evict]:
         if changes is not None and changes.version is None:
@@ -173,40 +171,74 @@ class ByRow:
 
 
 def _everything(state: State, moved: Moved, reason: Reason) -> Iterator[Evict]:
-    for record in _records(state, state.index.on(moved.source)):
-        yield Evict(record, reason, moved.source, moved.was, moved.now)
-
-
-def _on_row(state: State, row: Source, version: str | None) -> Iterator[Evict]:
-    for record in _records(state, state.index.on(row)):
-        was = _stamped(record, row)
-        if was != version:
-            yield Evict(record, Reason.ROW_MOVED, row, was, version)
+    yield from _all(moved, reason, state.index.on(moved.source))
 
 
 def _without_row(state: State, moved: Moved) -> Iterator[Evict]:
-    for record in _records(state, state.index.directly_on(moved.source)):
-        yield Evict(record, Reason.ROW_UNKNOWN, moved.source, moved.was, moved.now)
+    yield from _all(moved, Reason.ROW_UNKNOWN, state.index.directly_on(moved.source))
+
+
+def _all(moved: Moved, reason: Reason, ids: Collection[str]) -> Iterator[Evict]:
+    if ids:
+        yield Evict(_ordered(ids), reason, moved.source, moved.was, moved.now)
+
+
+def _on_row(state: State, row: Source, version: str | None) -> Iterator[Evict]:
+    for was, ids in _seen(state, row):
+        if was != version:
+            yield Evict(ids, Reason.ROW_MOVED, row, was, version)
 
 
 def _downstream(state: State, row: Source) -> Iterator[Evict]:
-    for record in _records(state, state.index.on(row)):
-        yield Evict(record, Reason.DOWNSTREAM, row, _stamped(record, row), None)
+    for was, ids in _seen(state, row):
+        yield Evict(ids, Reason.DOWNSTREAM, row, was, None)
 
 
-def _add_consumers(state: State, gone: dict[str, Evict]) -> None:
-    frontier = list(gone)
+def _seen(state: State, row: Source) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    """The versions at which a row's records saw it, each with those records."""
+    held = state.index.row(row)
+    if held is None:
+        return
+    if isinstance(held.ids, tuple):
+        yield held.version, held.ids
+        return
+    by_version: dict[str | None, list[str]] = {}
+    for name in sorted(held.ids):
+        by_version.setdefault(_stamped(state.record(name), row), []).append(name)
+    for version, ids in by_version.items():
+        yield version, tuple(ids)
+
+
+def _once(evictions: Iterable[Evict]) -> list[Evict]:
+    """The same, each record where it is named first."""
+    found: list[Evict] = []
+    gone: set[str] = set()
+    for evict in evictions:
+        left = evict.besides(gone) if found else evict
+        if left is not None:
+            found.append(left)
+            gone.update(left.ids)
+    return found
+
+
+def _consumers(state: State, evictions: Sequence[Evict]) -> list[Evict]:
+    """What rests on records that go, on what rests on those, and so on."""
+    found: list[Evict] = []
+    frontier = [name for evict in evictions for name in evict.ids]
+    gone = set(frontier)
     while frontier:
         source = Source.record(frontier.pop())
-        for record in _records(state, state.index.on(source)):
-            if record.id not in gone:
-                was = _stamped(record, source)
-                gone[record.id] = Evict(record, Reason.DEPENDENCY_EVICTED, source, was, None)
-                frontier.append(record.id)
+        for name in sorted(state.index.on(source)):
+            if name not in gone:
+                was = _stamped(state.record(name), source)
+                found.append(Evict((name,), Reason.DEPENDENCY_EVICTED, source, was, None))
+                gone.add(name)
+                frontier.append(name)
+    return found
 
 
-def _records(state: State, ids: Collection[str]) -> Iterator[Record]:
-    return map(state.record, sorted(ids))  # two clients write the same ledger
+def _ordered(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(ids))  # two clients write the same ledger
 
 
 def _stamped(record: Record, source: Source) -> str | None:

@@ -132,14 +132,15 @@ def settle(
             now = answer.version  # the later word
         known = Moved(move.source, move.was, now)
         found = policy.evictions(state, known, answer)
-        evictions = [e for e in found if e.record.id not in gone] if gone else list(found)
+        evictions = [e for f in found if (e := f.besides(gone))] if gone else found
         if not evictions and mark.settled and now == mark.reconciled:
             continue  # the response was an old one, and nothing has moved
-        left = len(held) - lost[move.source] - _number_under(evictions, move.source)
+        left = len(held) - lost[move.source] - _number_under(state, evictions, move.source)
         if len(moves) > 1:
-            gone.update(evict.record.id for evict in evictions)
             for evict in evictions:
-                lost.update({stamp.source.container for stamp in evict.record.stamps})
+                gone.update(evict.ids)
+                for record in state.live(evict.ids):
+                    lost.update({stamp.source.container for stamp in record.stamps})
         verdicts += evictions
         verdicts += _restamped(policy, known, left)
     return tuple(verdicts)
@@ -156,15 +157,16 @@ def _restamped(policy: EvictionPolicy, known: Moved, left: int) -> Iterator[Rest
         yield Restamp(known, left, Reason.RULES_NOT_WATCHED)
 
 
-def _number_under(evictions: Sequence[Evict], source: Source) -> int:
+def _number_under(state: State, evictions: Sequence[Evict], source: Source) -> int:
     """How many of the evicted rest on a source, or on a row of it."""
-    number, cause, under = 0, None, False
+    number = 0
     for evict in evictions:
-        if evict.cause is not cause:  # a row's worth of them shares one
-            cause = evict.cause
-            under = cause.name == source.name and cause.issuer == source.issuer
-        if under or any(stamp.source.container == source for stamp in evict.record.stamps):
-            number += 1
+        cause = evict.cause
+        if cause.name == source.name and cause.issuer == source.issuer:  # nearly always
+            number += len(evict.ids)
+            continue
+        for record in state.live(evict.ids):
+            number += any(stamp.source.container == source for stamp in record.stamps)
     return number
 
 
@@ -223,7 +225,8 @@ def learn(
     verdicts = [reinstated(v) if isinstance(v, Keep) else v for v in verdicts]
     if isinstance(policy, DetectionPolicy):
         verdicts = [*policy.detected(state, lesson, shown, new_id=new_id), *verdicts]
-    gone = {v.record.id for v in verdicts if isinstance(v, Evict | Supersede)}
+    gone = {v.record.id for v in verdicts if isinstance(v, Supersede)}
+    gone |= {name for v in verdicts if isinstance(v, Evict) for name in v.ids}
     return (*verdicts, *came_of(state, lesson, gone))
 
 
@@ -318,8 +321,8 @@ def drafts(
     for verdict in verdicts:
         if isinstance(verdict, Evict):
             detail = {"cause": list(verdict.cause), "was": verdict.was, "now": verdict.now}
-            part = Part.of(verdict.record.id, detail, salt=new_id())
-            evicted.setdefault(verdict.reason, []).append(part)
+            parts = (Part.of(name, detail, salt=new_id()) for name in verdict.ids)
+            evicted.setdefault(verdict.reason, []).extend(parts)
         else:
             drafted += _draft(verdict, state, lesson, new_id)
     at = lesson.at

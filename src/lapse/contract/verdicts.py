@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from lapse.contract.messages import Suggestion
     from lapse.ledger import Receipt, Record, Source
 
@@ -163,21 +165,26 @@ class Suspend:
 
 
 class Evict(NamedTuple):
-    """The record lapsed. A tuple, because a table's worth of them is decided at once.
+    """Records lapsed, for one cause: a row's worth of them, or a table's, is decided at once.
 
     Attributes:
-        record: which.
+        ids: which; at least one.
         reason: why.
         cause: the source that moved.
-        was: the version the record rested on; None: it rested on the row's absence.
+        was: the version the records rested on; None: they rested on the row's absence.
         now: the version now; None when it is gone, or when only the table's move is known.
     """
 
-    record: Record
+    ids: tuple[str, ...]
     reason: Reason
     cause: Source
     was: str | None
     now: str | None
+
+    def besides(self, gone: Collection[str]) -> Evict | None:
+        """The same without the records that went already; None when all of them did."""
+        left = tuple(name for name in self.ids if name not in gone)
+        return self._replace(ids=left) if left else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ Pure: no I/O, no clock, no randomness. Stores, clocks and signers come in throug
 
 from lapse.ledger.chain import AnchoredHead, Break, BreakKind, Intact, examine
 from lapse.ledger.changes import Change, ChangeKind, Draft, Head, Part, genesis, seal
+from lapse.ledger.drafting import writing
 from lapse.ledger.encoding import JsonObject, canonical, decode, digest, encode
 from lapse.ledger.index import Index
+from lapse.ledger.marks import Mark
 from lapse.ledger.narrative import Chapter, story
 from lapse.ledger.ports import Anchor, Clock, Ids, Signer, Store, Verifier
 from lapse.ledger.records import (
@@ -31,7 +33,7 @@ from lapse.ledger.records import (
 )
 from lapse.ledger.sources import Source, SourceKind
 from lapse.ledger.stamps import Comparison, Stamp, compare, vector
-from lapse.ledger.state import Mark, State, fold, writing
+from lapse.ledger.state import State, fold
 
 __all__ = [
     "EVERYWHERE",

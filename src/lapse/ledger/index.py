@@ -3,42 +3,87 @@
 A row's records are found under the row and under its table, so one look-up answers "what does this
 row carry?" as well as "what does this table carry?". A table's records are not listed a second
 time: they are counted, and gathered from its rows when somebody wants to see them all.
+
+Records of one row nearly always saw it at one version and rest on the same other things. A `Row`
+knows that, so all of them can be judged, and let go of, without a look at any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from bisect import insort
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lapse.ledger.sources import Source
 
 if TYPE_CHECKING:
     from lapse.ledger.records import Record
 
-__all__ = ["Index"]
-
-_Ids = str | list[str] | set[str]
-"""One id, as most rows carry, stands for itself, and a few take a list: sets of them would be most
-of the memory of a large index."""
+__all__ = ["Index", "Row"]
 
 _FEW = 16
-"""Ids beyond which a list, which is searched, gives way to a set."""
+"""Ids under a source beyond which a list, which is searched, gives way to a set."""
+
+_MOST_ALIKE = 4096
+"""Records of one row beyond which they are no longer kept in order: each addition copies them."""
+
+_MOST_SHARED = 1024
+"""Ways to rest on other things that are remembered, so that rows of one way share one object."""
+
+_Ids = str | list[str] | set[str]
+"""One id stands for itself, and a few take a list: sets of them would be most of the memory of a
+large index."""
+
+_Others = tuple[Source, ...]
 
 _K = TypeVar("_K")
 
 
+class Row(NamedTuple):
+    """The records that rest on a row.
+
+    Attributes:
+        version: the version of the row that all of them saw; means nothing when they differ.
+        others: what else each of them rests on, no table or row among it; None when they differ in
+            that or in the version, or rest on more than one row, and each has to be looked at.
+        ids: the records; in order, when they are alike.
+    """
+
+    version: str | None
+    others: _Others | None
+    ids: tuple[str, ...] | set[str]
+
+    @property
+    def alike(self) -> bool:
+        """Whether what is said about one of the records goes for all."""
+        return self.others is not None
+
+    def takes(self, version: str | None, others: _Others | None) -> bool:
+        """Whether a record like this would be like the others here."""
+        alike = others is not None and others == self.others and version == self.version
+        return alike and len(self.ids) < _MOST_ALIKE
+
+
 class Index:
-    """An inverted index over dependency vectors; single-owner, not thread-safe."""
+    """An inverted index over dependency vectors; single-owner, not thread-safe.
 
-    __slots__ = ("_others", "_tables")
+    Args:
+        gone: the ids of records that were dropped with their row and are not swept yet.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_alike", "_gone", "_left", "_others", "_tables")
+
+    def __init__(self, gone: Collection[str] = ()) -> None:
+        self._gone = gone
         self._tables: dict[str, dict[str, _Table]] = {}
         self._others: dict[Source, _Ids] = {}
+        self._left: dict[Source, int] = {}  # how many of a source's ids are gone and not swept
+        self._alike: dict[_Others, _Others] = {}  # one object for each, shared by many rows
 
     def add(self, record: Record) -> None:
         """Enter a record under everything it rests on."""
         under: list[_Table] = []
+        others = self._shared_others(record)
         for stamp in record.stamps:
             source = stamp.source
             if source.kind not in _TABULAR:
@@ -48,10 +93,22 @@ class Index:
             table = tables.get(source.name)
             if table is None:
                 table = tables[source.name] = _Table()
-            _put(table.rows if source.kind == "row" else table.whole, source.key, record.id)
+            if source.kind == "row":
+                table.put(source.key, record.id, stamp.version, others)
+            else:
+                _put(table.whole, source.key, record.id)
             if table not in under:
                 under.append(table)
                 table.size += 1
+
+    def _shared_others(self, record: Record) -> _Others | None:
+        """What a record rests on beside one row; None when it is not one row and no table."""
+        others = tuple(s.source for s in record.stamps if s.source.kind not in _TABULAR)
+        if len(others) != len(record.stamps) - 1 or len(set(others)) != len(others):
+            return None
+        if len(self._alike) == _MOST_SHARED:
+            self._alike.clear()
+        return self._alike.setdefault(others, others)
 
     def remove(self, record: Record) -> None:
         """Take a record that was added out again; a source that carries nothing is forgotten."""
@@ -62,25 +119,60 @@ class Index:
                 _take(self._others, source, record.id)
                 continue
             table = self._tables[source.issuer][source.name]
-            _take(table.rows if source.kind == "row" else table.whole, source.key, record.id)
+            if source.kind == "row":
+                table.take(source.key, record.id)
+            else:
+                _take(table.whole, source.key, record.id)
             under[table] = source
         for table, source in under.items():
-            table.size -= 1
-            if not table.size:
-                self._forget(source)
+            self._shrink(table, source, 1)
 
-    def _forget(self, source: Source) -> None:
+    def drop(self, source: Source, row: Row) -> None:
+        """Let go of all records of a row that are alike; `sweep` each of them later.
+
+        From now on they are nowhere, as long as their ids are among those that are gone.
+        """
+        table = self._tables[source.issuer][source.name]
+        del table.rows[source.key]
+        number = len(row.ids)
+        for other in row.others or ():
+            self._left[other] = self._left.get(other, 0) + number
+        self._shrink(table, source, number)
+
+    def sweep(self, record: Record) -> None:
+        """Take out what is left of a record that was dropped with its row."""
+        for stamp in record.stamps:
+            source = stamp.source
+            if source.kind in _TABULAR:
+                continue
+            _take(self._others, source, record.id)
+            self._left[source] -= 1
+            if not self._left[source]:
+                del self._left[source]
+
+    def _shrink(self, table: _Table, source: Source, number: int) -> None:
+        table.size -= number
+        if table.size:
+            return
         tables = self._tables[source.issuer]
         del tables[source.name]
         if not tables:
             del self._tables[source.issuer]
 
+    def row(self, source: Source) -> Row | None:
+        """What rests on a row; None when nothing does."""
+        return self._table(source).rows.get(source.key)
+
     def on(self, source: Source) -> Collection[str]:
         """The ids of the records that rest on a source: a live view, so copy before changing."""
-        if source.kind not in _TABULAR:
-            return _ids(self._others.get(source))
-        table = self._table(source)
-        return table if source.kind == "table" else _ids(table.rows.get(source.key))
+        if source.kind == "table":
+            return self._table(source)
+        if source.kind == "row":
+            row = self._table(source).rows.get(source.key)
+            return () if row is None else row.ids
+        ids = _ids(self._others.get(source))
+        left = self._left.get(source, 0)
+        return _Living(ids, self._gone, len(ids) - left) if left else ids
 
     def directly_on(self, source: Source) -> Collection[str]:
         """As `on`, without the records that rest on rows of a table and not on all of it."""
@@ -96,7 +188,7 @@ class Index:
 
     def __iter__(self) -> Iterator[Source]:
         """Every source that carries a record."""
-        yield from self._others
+        yield from (source for source in self._others if source in self)
         for issuer, tables in self._tables.items():
             for name, table in tables.items():
                 yield Source.table(issuer, name)
@@ -105,6 +197,26 @@ class Index:
     def __len__(self) -> int:
         """How many sources carry records."""
         return sum(1 for _ in self)
+
+
+class _Living(Collection[str]):
+    """The ids under a source without those that are gone."""
+
+    __slots__ = ("_gone", "_ids", "_number")
+
+    def __init__(self, ids: Collection[str], gone: Collection[str], number: int) -> None:
+        self._ids = ids
+        self._gone = gone
+        self._number = number
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._ids if name not in self._gone)
+
+    def __contains__(self, record_id: object) -> bool:
+        return record_id in self._ids and record_id not in self._gone
 
 
 class _Table(Collection[str]):
@@ -119,17 +231,47 @@ class _Table(Collection[str]):
     __slots__ = ("rows", "size", "whole")
 
     def __init__(self) -> None:
-        self.rows: dict[str, _Ids] = {}
+        self.rows: dict[str, Row] = {}
         self.whole: dict[str, _Ids] = {}
         self.size = 0
+
+    def put(self, key: str, record_id: str, version: str | None, others: _Others | None) -> None:
+        """Add a record to a row."""
+        row = self.rows.get(key)
+        if row is None:
+            row = Row(version, others, (record_id,))
+        elif record_id in row.ids:
+            return
+        elif row.takes(version, others):
+            ids = list(row.ids)
+            insort(ids, record_id)
+            row = Row(version, others, tuple(ids))
+        elif isinstance(row.ids, set):
+            row.ids.add(record_id)
+        else:
+            row = Row(None, None, {*row.ids, record_id})
+        self.rows[key] = row
+
+    def take(self, key: str, record_id: str) -> None:
+        """Take a record from a row; one that is not there was taken before."""
+        row = self.rows.get(key)
+        if row is None or record_id not in row.ids:
+            return
+        if isinstance(row.ids, set):
+            row.ids.remove(record_id)
+        else:
+            row = row._replace(ids=tuple(name for name in row.ids if name != record_id))
+        self.rows[key] = row
+        if not row.ids:
+            del self.rows[key]
 
     def __len__(self) -> int:
         return self.size
 
     def __iter__(self) -> Iterator[str]:
         seen: set[str] = set()
-        for held in (*self.whole.values(), *self.rows.values()):
-            for record_id in _ids(held):
+        for held in (*map(_ids, self.whole.values()), *(row.ids for row in self.rows.values())):
+            for record_id in held:
                 if record_id not in seen:  # it may rest on several rows
                     seen.add(record_id)
                     yield record_id
@@ -140,7 +282,7 @@ class _Table(Collection[str]):
 
 _TABULAR = ("row", "table")
 _EMPTY = _Table()
-_NO_TABLES: dict[str, _Table] = {}
+_NO_TABLES: Mapping[str, _Table] = {}
 
 
 def _ids(held: _Ids | None) -> Collection[str]:

@@ -16,15 +16,20 @@ class Shelf:
     """Records by issuer and key, oldest first; a key with one record, as most have, needs no list.
 
     A record that is put again under its key takes its own place.
+
+    Args:
+        gone: the ids of records that are still on the shelf and no longer count; the owner adds to
+            them, and takes those records out when it finds the time.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_gone", "_held")
 
-    def __init__(self) -> None:
+    def __init__(self, gone: Collection[str] = ()) -> None:
+        self._gone = gone
         self._held: dict[str, dict[str, Record | dict[str, Record]]] = {}
 
     def issuers(self) -> Collection[str]:
-        """Who has records here: a live view."""
+        """Who has records here, those included that no longer count: a live view."""
         return self._held.keys()
 
     def at(self, issuer: str, key: str) -> tuple[Record, ...]:
@@ -32,7 +37,10 @@ class Shelf:
         held = self._held.get(issuer, _EMPTY).get(key)
         if held is None:
             return ()
-        return (held,) if isinstance(held, Record) else tuple(held.values())
+        gone = self._gone
+        if isinstance(held, Record):
+            return () if gone and held.id in gone else (held,)
+        return tuple(record for name, record in held.items() if name not in gone)
 
     def put(self, key: str, record: Record) -> None:
         """Add a record under a key, or put another version of it in its place."""

@@ -20,46 +20,31 @@ Rules of the fold:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from lapse.errors import IllegalChange, UnknownRecord
-from lapse.ledger.changes import Change, ChangeKind, Draft, Head, Part
-from lapse.ledger.index import Index
-from lapse.ledger.records import LIVE, Instant, Receipt, Record, Status
+from lapse.ledger.changes import Change, ChangeKind, Head, Part
+from lapse.ledger.index import Index, Row
+from lapse.ledger.marks import Mark, Marks
+from lapse.ledger.records import LIVE, Receipt, Record, Status
 from lapse.ledger.shelf import Shelf
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from lapse.ledger.sources import Source
 
-__all__ = ["Mark", "State", "fold", "writing"]
+__all__ = ["State", "fold"]
 
 _Meaning = Record | Receipt | None
 """What a part says once it is read: a record, a receipt, or nothing beyond the change's kind."""
 
 
 @dataclass(slots=True)
-class Mark:
-    """Up to which version the records under a source were reconciled, and which was seen last.
-
-    None stands for a source that is gone. Owned and changed by the state that holds it.
-    """
-
-    reconciled: str | None
-    observed: str | None
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing newer was seen than what the records were reconciled with."""
-        return self.reconciled == self.observed
-
-
-@dataclass(slots=True)
 class _Ahead:
-    """What the changes looked at so far would add to a state: its head, statuses, versions."""
+    """What the changes looked at so far would add to a state: statuses and versions."""
 
-    head: Head
     statuses: dict[str, Status]
     versions: dict[Source, str | None]
 
@@ -71,29 +56,29 @@ class State:
         "_by_slot",
         "_by_topic",
         "_ended",
-        "_live",
         "_marks",
-        "_unsettled",
+        "_records",
+        "_unswept",
         "head",
         "index",
     )
 
     def __init__(self, head: Head) -> None:
         self.head = head
-        self.index = Index()
-        self._live: dict[str, Record] = {}
-        self._ended: dict[str, tuple[Record, Status]] = {}
-        self._marks: dict[Source, Mark] = {}
-        self._unsettled: set[Source] = set()
-        self._by_slot = Shelf()
-        self._by_topic = Shelf()
+        self._records: dict[str, Record] = {}
+        self._ended: dict[str, Status] = {}  # of those records that no longer live
+        self._unswept: dict[str, Status] = {}  # of the ended, those that still lie somewhere
+        self._marks = Marks()
+        self.index = Index(self._unswept)
+        self._by_slot = Shelf(self._unswept)
+        self._by_topic = Shelf(self._unswept)
 
     @classmethod
     def restore(cls, head: Head, records: Iterable[Record], marks: Mapping[Source, Mark]) -> State:
         """The state that a store kept beside its changes."""
         state = cls(head)
         for source, mark in marks.items():
-            state._set_mark(source, Mark(mark.reconciled, mark.observed))
+            state._marks.put(source, Mark(mark.reconciled, mark.observed))
         for record in records:
             state._enter(record)
         return state
@@ -102,17 +87,17 @@ class State:
 
     def __len__(self) -> int:
         """How many records are live."""
-        return len(self._live)
+        return len(self._records) - len(self._ended)
 
     def __iter__(self) -> Iterator[Record]:
         """The live records, in the order in which they were written."""
-        return iter(self._live.values())
+        ended = self._ended
+        return (record for name, record in self._records.items() if name not in ended)
 
     def records(self) -> Iterator[Record]:
         """Every record, the ended ones and the tombstones too."""
-        yield from self._live.values()
-        for record, status in self._ended.values():
-            yield record.with_status(status)
+        yield from self
+        yield from (self._records[name].with_status(status) for name, status in self._ended.items())
 
     def record(self, record_id: str) -> Record:
         """One record, whatever its status.
@@ -120,15 +105,16 @@ class State:
         Raises:
             UnknownRecord: there is none of this id.
         """
-        found = self._live.get(record_id)
-        if found is not None:
-            return found
-        ended = self._ended.get(record_id)
-        if ended is None:
+        found = self._records.get(record_id)
+        if found is None:
             msg = f"no record {record_id!r}; list the ids with 'lapse memory list'"
             raise UnknownRecord(msg)
-        record, status = ended
-        return record.with_status(status)
+        status = self._ended.get(record_id)
+        return found if status is None else found.with_status(status)
+
+    def live(self, ids: Iterable[str]) -> Iterator[Record]:
+        """The records of these ids, which the index gave: they are live."""
+        return map(self._records.__getitem__, ids)
 
     def in_slot(self, issuer: str, slot: str) -> tuple[Record, ...]:
         """The live records of a slot, oldest first."""
@@ -139,16 +125,16 @@ class State:
         return self._by_topic.at(issuer, topic)
 
     def issuers(self) -> Collection[str]:
-        """Whose records are live: a live view."""
+        """Whose records are live, and perhaps somebody's whose last one has just gone."""
         return self._by_slot.issuers()
 
     def mark(self, source: Source) -> Mark | None:
         """The mark of a table or rule set; None when no record was ever written under it."""
-        return self._marks.get(source)
+        return self._marks.held.get(source)
 
     def marks(self) -> Mapping[Source, Mark]:
         """Every mark: a live view."""
-        return self._marks
+        return self._marks.held
 
     def usable(self, record: Record) -> bool:
         """Whether a record may be acted on: active, and nothing it rests on has moved unreconciled.
@@ -157,7 +143,7 @@ class State:
         """
         if record.status is not Status.ACTIVE:
             return False
-        unsettled = self._unsettled
+        unsettled = self._marks.unsettled
         if not unsettled:  # nearly always: something has moved and is not reconciled yet
             return True
         return all(stamp.source.container not in unsettled for stamp in record.stamps)
@@ -181,9 +167,11 @@ class State:
                 (rule 2), or a record would be written past its mark (rule 4).
             InvalidValue: a body is not what a change of this kind says about a record.
         """
-        ahead = _Ahead(self.head, {}, {})
+        head, ahead = self.head, _Ahead({}, {})
         for change in changes:
+            _check_place(change, head)
             self._read(change, ahead)
+            head = change.head
 
     def apply(self, change: Change) -> None:
         """Take one change in.
@@ -192,26 +180,58 @@ class State:
             IllegalChange: as `check` says; the state is as before.
             InvalidValue: as `check` says; the state is as before.
         """
-        meanings = self._read(change, _Ahead(self.head, {}, {}))
+        _check_place(change, self.head)
+        if change.parts:
+            rows = self._whole_rows(change) if change.kind is ChangeKind.EVICTED else None
+            if rows is not None:
+                self._drop(rows)
+            else:
+                self._apply_parts(change, self._read(change, _Ahead({}, {})))
         if change.source is not None:
-            self._move_mark(change.source, change)
-        # Unused where a part has a meaning; what was applied was active, and stays so.
-        status = change.kind.leads_to or Status.ACTIVE
-        for part, meaning in zip(change.parts, meanings, strict=True):
-            self._apply_part(part, meaning, status)
+            reconciles = change.kind is ChangeKind.ADVANCED
+            self._marks.move(change.source, change.version, reconciles=reconciles)
         self.head = change.head
+
+    def _whole_rows(self, change: Change) -> dict[Source, Row] | None:
+        """The rows that an eviction takes away with all their records; None if it is not that.
+
+        Live records of one row, alike in what they rest on, leave in one step, and their places
+        elsewhere are swept as others come in. A diff evicts such rows and little else.
+        """
+        ids = [None if part.body is None else part.record for part in change.parts]
+        found: dict[Source, Row] = {}
+        start = 0
+        while start < len(ids):
+            source = self._row_under(ids[start])
+            row = None if source is None else self.index.row(source)
+            if source is None or row is None or source in found:
+                return None
+            alike = len(row.ids)
+            if row.others is None or tuple(ids[start : start + alike]) != row.ids:
+                return None
+            found[source] = row
+            start += alike
+        return found
+
+    def _row_under(self, record_id: str | None) -> Source | None:
+        """The first row that a record rests on."""
+        record = None if record_id is None else self._records.get(record_id)
+        for stamp in () if record is None else record.stamps:
+            if stamp.source.kind == "row":
+                return stamp.source
+        return None
+
+    def _drop(self, rows: dict[Source, Row]) -> None:
+        for source, row in rows.items():
+            self.index.drop(source, row)
+            gone = dict.fromkeys(row.ids, Status.EVICTED)
+            self._ended.update(gone)
+            self._unswept.update(gone)
 
     def _read(self, change: Change, ahead: _Ahead) -> list[_Meaning]:
         """What each part means, or a refusal; `ahead` moves on, the state does not."""
-        head = ahead.head
-        if change.previous != head.digest or change.seq != head.seq + 1:
-            raise IllegalChange(
-                f"change {change.seq} does not follow change {head.seq}; "
-                "read the changes after it first"
-            )
-        ahead.head = change.head
         if change.source is not None and (
-            change.kind is ChangeKind.ADVANCED or change.source not in self._marks
+            change.kind is ChangeKind.ADVANCED or change.source not in self._marks.held
         ):
             ahead.versions[change.source] = change.version
         kind = change.kind
@@ -250,17 +270,17 @@ class State:
         return record
 
     def _status(self, record_id: str) -> Status | None:
-        record = self._live.get(record_id)
-        if record is not None:
-            return record.status
-        ended = self._ended.get(record_id)
-        return None if ended is None else ended[1]
+        status = self._ended.get(record_id)
+        if status is not None:
+            return status
+        record = self._records.get(record_id)
+        return None if record is None else record.status
 
     def _check_marks(self, record: Record, ahead: _Ahead) -> None:
         for source, version in record.rests_on():
             if source in ahead.versions:
                 reconciled = ahead.versions[source]
-            elif (mark := self._marks.get(source)) is not None:
+            elif (mark := self._marks.held.get(source)) is not None:
                 reconciled = mark.reconciled
             else:
                 continue
@@ -270,59 +290,59 @@ class State:
                     f"it were reconciled with {reconciled!r}; advance the source first"
                 )
 
-    def _move_mark(self, source: Source, change: Change) -> None:
-        mark = self._marks.get(source)
-        if mark is None:
-            mark = Mark(change.version, change.version)
-        mark.observed = change.version
-        if change.kind is ChangeKind.ADVANCED:
-            mark.reconciled = change.version
-        self._set_mark(source, mark)
-
-    def _set_mark(self, source: Source, mark: Mark) -> None:
-        self._marks[source] = mark
-        if mark.settled:
-            self._unsettled.discard(source)
-        else:
-            self._unsettled.add(source)
+    def _apply_parts(self, change: Change, meanings: Sequence[_Meaning]) -> None:
+        status = change.kind.leads_to or Status.ACTIVE  # unused where a part has a meaning
+        for part, meaning in zip(change.parts, meanings, strict=True):
+            self._apply_part(part, meaning, status)
 
     def _apply_part(self, part: Part, meaning: _Meaning, status: Status) -> None:
         record_id = part.record
         if isinstance(meaning, Record):
             self._enter(meaning)
         elif meaning is not None:
-            self._replace(self._live[record_id].with_receipt(meaning))
+            self._replace(self._records[record_id].with_receipt(meaning))
         elif part.body is None or status is Status.PURGED:  # rule 6
             self._leave(record_id)
-            self._ended[record_id] = Record.purged(record_id), Status.PURGED
+            self._records[record_id] = Record.purged(record_id)
+            self._ended[record_id] = Status.PURGED
         elif status in LIVE:
-            self._replace(self._live[record_id].with_status(status))
+            self._replace(self._records[record_id].with_status(status))
         else:
-            self._ended[record_id] = self._leave(record_id), status
+            self._leave(record_id)
+            self._ended[record_id] = status
 
     def _enter(self, record: Record) -> None:
+        self._records[record.id] = record
         if record.status not in LIVE:
-            self._ended[record.id] = record, record.status
+            self._ended[record.id] = record.status
             return
-        self._live[record.id] = record
         self._by_slot.put(record.slot, record)
         self._by_topic.put(record.topic, record)
         self.index.add(record)
+        for name in list(islice(self._unswept, _SWEPT)):
+            self._sweep(name)
 
     def _replace(self, record: Record) -> None:
-        self._live[record.id] = record
+        self._records[record.id] = record
         self._by_slot.put(record.slot, record)
         self._by_topic.put(record.topic, record)
 
-    def _leave(self, record_id: str) -> Record:
-        record = self._live.pop(record_id, None)
-        if record is None:
-            ended = self._ended.get(record_id)  # nowhere yet: written and erased before this fold
-            return Record.purged(record_id) if ended is None else ended[0]
+    def _leave(self, record_id: str) -> None:
+        if record_id in self._unswept:
+            self._sweep(record_id)
+        record = self._records.get(record_id)
+        if record is None or record_id in self._ended:
+            return
         self._by_slot.take(record.slot, record)
         self._by_topic.take(record.topic, record)
         self.index.remove(record)
-        return record
+
+    def _sweep(self, record_id: str) -> None:
+        record = self._records[record_id]
+        del self._unswept[record_id]
+        self._by_slot.take(record.slot, record)
+        self._by_topic.take(record.topic, record)
+        self.index.sweep(record)
 
     def __eq__(self, other: object) -> bool:
         """Equal when head, records, statuses and marks are."""
@@ -330,15 +350,26 @@ class State:
             return NotImplemented
         return (
             self.head == other.head
-            and self._marks == other._marks
+            and self._marks.held == other._marks.held
             and {r.id: r for r in self.records()} == {r.id: r for r in other.records()}
         )
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 
 
+_SWEPT = 4
+"""Records that ended and are swept as another comes in: more than come in, so it catches up."""
+
 _SAYING = (ChangeKind.WRITTEN, ChangeKind.WITNESSED)
 """The kinds whose parts say more than that the record was concerned."""
+
+
+def _check_place(change: Change, head: Head) -> None:
+    if change.previous != head.digest or change.seq != head.seq + 1:
+        raise IllegalChange(
+            f"change {change.seq} does not follow change {head.seq}; "
+            "read the changes after it first"
+        )
 
 
 def _refused(kind: ChangeKind, record_id: str, before: Status | None) -> IllegalChange:
@@ -352,35 +383,3 @@ def fold(head: Head, changes: Iterable[Change]) -> State:
     for change in changes:
         state.apply(change)
     return state
-
-
-def writing(
-    state: State, record: Record, *, at: Instant, reason: str, actor: str, salt: str
-) -> tuple[Draft, ...]:
-    """The drafts that write a record, and before it a mark for each source that lacks one.
-
-    A source that other records rest on at another version is left alone, and `State.apply` refuses
-    the record: reconcile first, store after.
-    """
-    marks = {
-        source: version
-        for source, version in record.rests_on()
-        if (mark := state.mark(source)) is None
-        or (mark.reconciled != version and not state.index.on(source))
-    }
-    advances = tuple(
-        Draft(
-            kind=ChangeKind.ADVANCED,
-            at=at,
-            reason="first_record",
-            actor=actor,
-            source=source,
-            version=version,
-        )
-        for source, version in marks.items()
-    )
-    part = Part.of(record.id, record.as_json(), salt=salt)
-    return (
-        *advances,
-        Draft(kind=ChangeKind.WRITTEN, at=at, reason=reason, actor=actor, parts=(part,)),
-    )

@@ -36,7 +36,7 @@ from lapse.runtime.digests import Digests
 from lapse.runtime.events import Event
 from lapse.runtime.quarantine import Guard
 from lapse.runtime.session import Session
-from lapse.runtime.telling import Telling, event_of
+from lapse.runtime.telling import Telling, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Learnt,
         Lesson,
         Moved,
+        Settlement,
         TableChanges,
     )
     from lapse.ledger import Chapter, Clock, Head, Ids, JsonObject, Record, State, Store
@@ -172,7 +173,7 @@ class Memory:
         if lesson.envelope.table_versions is not None:
             self._doubted.discard(lesson.issuer)
         self.guard.carried_out(lesson, weighed)
-        self._telling.tell(*(event_of(verdict, lesson) for verdict in weighed.verdicts))
+        self._tell(weighed.verdicts, lesson)
 
     def _learn(self, lesson: Lesson, asked: Asked) -> None:
         def decide(state: State) -> tuple[Sequence[Learnt], Sequence[Draft]]:
@@ -180,7 +181,10 @@ class Memory:
             return verdicts, drafts(verdicts, state, lesson, new_id=self._ids.new)
 
         verdicts = self._session.write(decide)
-        self._telling.tell(*(event_of(verdict, lesson) for verdict in verdicts))
+        self._tell(verdicts, lesson)
+
+    def _tell(self, verdicts: Sequence[Settlement | Learnt], lesson: Lesson) -> None:
+        self._telling.tell(*(event for verdict in verdicts for event in events_of(verdict, lesson)))
 
     def _remember_seen(self, lesson: Lesson) -> None:
         envelope = lesson.envelope

@@ -174,7 +174,7 @@ class Guard:
             return Weighed(verdicts)
         tally = self._tally(lesson, bounds)
         fresh = held(state, moves)
-        evictions = sum(isinstance(verdict, Evict) for verdict in verdicts)
+        evictions = sum(len(v.ids) for v in verdicts if isinstance(v, Evict))
         after = admit(tally, bounds, moves=len(fresh), evictions=evictions)
         if after is not None:
             return Weighed(verdicts, after)

@@ -22,12 +22,12 @@ from lapse.contract import (
 from lapse.runtime.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from lapse.contract import Learnt, Lesson, Settlement
     from lapse.runtime.events import Observer
 
-__all__ = ["Telling", "event_of"]
+__all__ = ["Telling", "events_of"]
 
 _TOLD_AS: Final[Mapping[type, str]] = {
     Write: "stored",
@@ -78,21 +78,20 @@ class Telling:
                     self.count("observer_failed")
 
 
-def event_of(verdict: Settlement | Learnt, lesson: Lesson) -> Event:
-    """What is told of a verdict that was carried out."""
+def events_of(verdict: Settlement | Learnt, lesson: Lesson) -> Iterator[Event]:
+    """What is told of a verdict that was carried out; of each record that went, one event."""
     event = partial(Event, reason=verdict.reason, at=lesson.at, issuer=lesson.issuer)
     match verdict:
-        case Evict(record, _, cause):
-            told = event(what="evicted", record=record.id, source=cause)
+        case Evict(ids, _, cause):
+            yield from (event(what="evicted", record=name, source=cause) for name in ids)
         case Restamp(move, count):
             what = "restamped" if move.source.kind == "table" else "rules_moved"
-            told = event(what=what, source=move.source, count=count)
+            yield event(what=what, source=move.source, count=count)
         case Suspend(move, count):
-            told = event(what="suspended", source=move.source, count=count)
+            yield event(what="suspended", source=move.source, count=count)
         case Alert(move):
-            told = event(what="alert", source=move.source)
+            yield event(what="alert", source=move.source)
         case Write(record) | Supersede(record) | Keep(record) | Dispute(record) | Reinstate(record):
-            told = event(what=_TOLD_AS[type(verdict)], record=record.id)
+            yield event(what=_TOLD_AS[type(verdict)], record=record.id)
         case Reject():
-            told = event(what="refused", where=SUGGESTIONS)
-    return told
+            yield event(what="refused", where=SUGGESTIONS)

@@ -72,7 +72,7 @@ def changes(
 def gone(
     policy: EvictionPolicy, state: State, answer: TableChanges | None, moved: Moved = MOVED
 ) -> dict[str, Reason]:
-    return {e.record.id: e.reason for e in policy.evictions(state, moved, answer)}
+    return {name: e.reason for e in policy.evictions(state, moved, answer) for name in e.ids}
 
 
 HELD = {

@@ -84,7 +84,10 @@ REACHED_BY = {
     Status.PURGED: (ChangeKind.PURGED,),
 }
 ALLOWED = {
-    Status.ACTIVE: {"witnessed", "suspended", "disputed", "superseded", "revoked", "evicted"},
+    Status.ACTIVE: {
+        *("applied", "witnessed", "suspended", "disputed"),
+        *("superseded", "revoked", "evicted"),
+    },
     Status.SUSPENDED: {"witnessed", "reinstated", "disputed", "superseded", "revoked", "evicted"},
     Status.DISPUTED: {"witnessed", "reinstated", "superseded", "revoked", "evicted"},
     Status.SUPERSEDED: set[str](),

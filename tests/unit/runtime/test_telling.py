@@ -25,7 +25,7 @@ from lapse.contract import (
 )
 from lapse.ledger import Interval, Kind, Outcome, Receipt, Record, Source
 from lapse.runtime import Event
-from lapse.runtime.telling import Telling, event_of
+from lapse.runtime.telling import Telling, events_of
 
 TABLE = Source.table("i", "t")
 ROW = Source.row("i", "t", "k")
@@ -44,7 +44,7 @@ def event(what: str, reason: str, **facts: object) -> Event:
     ("verdict", "told"),
     [
         (
-            Evict(RECORD, Reason.ROW_MOVED, ROW, "1", "2"),
+            Evict(("r",), Reason.ROW_MOVED, ROW, "1", "2"),
             event("evicted", "row_moved", record="r", source=ROW),
         ),
         (
@@ -69,7 +69,12 @@ def event(what: str, reason: str, **facts: object) -> Event:
     ],
 )
 def test_every_verdict_is_told_as_one_event(verdict: Settlement | Learnt, told: Event) -> None:
-    assert event_of(verdict, LESSON) == told
+    assert list(events_of(verdict, LESSON)) == [told]
+
+
+def test_each_record_that_went_is_told_of() -> None:
+    told = events_of(Evict(("r", "s"), Reason.ROW_MOVED, ROW, "1", None), LESSON)
+    assert [event.record for event in told] == ["r", "s"]
 
 
 def test_events_are_counted_by_what_they_are_about() -> None:
