@@ -94,7 +94,7 @@ def test_an_episode_that_never_succeeds_is_not_completed(path: str, attempts: in
         lapse.open("memory:", policy=A2D) as memory,
         httpx2.Client(base_url=url, transport=Transport(memory, loopback(), issuer="i")) as client,
     ):
-        agent = Agent(planner("oldest"), memory, client, "i")
+        agent = Agent(planner=planner("oldest"), memory=memory, client=client, issuer="i")
         episode = agent.attempt(asked(f"POST {path}"), holds=lambda _: True)
         assert (episode.attempts, episode.completed, episode.first_try) == (attempts, False, False)
 
@@ -106,7 +106,7 @@ def test_a_service_that_breaks_stops_the_run(capfd: pytest.CaptureFixture[str]) 
         lapse.open("memory:", policy=A2D) as memory,
         httpx2.Client(base_url=url, transport=Transport(memory, loopback(), issuer="i")) as client,
     ):
-        agent = Agent(planner("oldest"), memory, client, "i")
+        agent = Agent(planner=planner("oldest"), memory=memory, client=client, issuer="i")
         with pytest.raises(Refused, match="the service broke on POST /broken"):
             agent.attempt(asked("POST /broken"), holds=lambda _: True)
     assert "ZeroDivisionError" in capfd.readouterr().err

@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
-from enum import StrEnum
-from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,15 +18,27 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from lapse.contract import Consumption
 from lapse.errors import CallerError, LapseError
-from lapse.judges import PlannerSettings, Prompting
+from lapse.judges import Prompting
 from lapse_bench import reports
 from lapse_bench.arms import ARMS, ORGANIC_ARMS, chosen
 from lapse_bench.attacks.command import app as attack_app
 from lapse_bench.foresight.command import run as run_foresight
 from lapse_bench.gateway.command import gateway as run_gateway
-from lapse_bench.planners import counted, probed
+from lapse_bench.options import (
+    BaseUrl,
+    ConsumeBy,
+    Consumes,
+    Form,
+    Format,
+    Level,
+    Out,
+    PlannerName,
+    PromptingBy,
+    Seed,
+    asked_for,
+    config_of,
+)
 from lapse_bench.provenance import gathered
 from lapse_bench.report_command import app as report_app
 from lapse_bench.traces import SHIPPED as TRACES
@@ -36,8 +46,6 @@ from lapse_bench.traces import described, fewer, find, read, thin
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from lapse.judges import Planner, Probe
 
 __all__ = ["app", "main"]
 
@@ -54,50 +62,20 @@ app.add_typer(attack_app, name="attack")
 app.add_typer(report_app, name="report")
 
 
-class Form(StrEnum):
-    """How a result is written."""
-
-    JSON = "json"
-    TABLE = "table"
-
-
-_Format = Annotated[Form, typer.Option("--format", help="table for people, json for programs.")]
-_Out = Annotated[
-    Path | None, typer.Option("--out", help="Also write the JSON result to this file.")
-]
-_Seed = Annotated[int, typer.Option("--seed", help="Recorded; decides every draw there is.")]
-_Planner = Annotated[
-    str,
-    typer.Option(
-        "--planner",
-        help="Who writes the requests: oldest, newest, conservative, paraphrasing, forgetful, "
-        "stand-in:MODEL, local, openai:MODEL or anthropic:MODEL.",
-    ),
-]
-_BaseUrl = Annotated[
-    str, typer.Option("--base-url", help="Where the service of openai: or anthropic: is.")
-]
-_Level = Annotated[
-    int, typer.Option("--level", min=2, max=3, help="How a model is shown fixes: 2 or 3.")
-]
-_Prompting = Annotated[
-    Prompting, typer.Option("--prompting", help="The words around a task for a model.")
-]
-
-
 @run_app.command("payments")
 def run_payments(
-    planner: _Planner = "oldest",
+    planner: PlannerName = "oldest",
     scenario: Annotated[
         str, typer.Option(help="payments, undrifted, rotations-1, -2, -3, or a scenario file.")
     ] = "payments",
     arms: Annotated[str, typer.Option(help="Which arms, with commas between.")] = ",".join(ARMS),
-    base_url: _BaseUrl = "",
-    level: _Level = 3,
-    prompting: _Prompting = Prompting.PLAIN,
-    seed: _Seed = 0,
-    form: _Format = Form.TABLE,
-    out: _Out = None,
+    consume: ConsumeBy = Consumes.BRIEF,
+    base_url: BaseUrl = "",
+    level: Level = 3,
+    prompting: PromptingBy = Prompting.PLAIN,
+    seed: Seed = 0,
+    form: Format = Form.TABLE,
+    out: Out = None,
 ) -> None:
     """The payments stream: 36 episodes, every arm against a server of its own."""
     from lapse_bench.payments import run_payments as run
@@ -105,16 +83,21 @@ def run_payments(
     from lapse_bench.tables import payments_table
 
     told, names = load(scenario), chosen(_split(arms))
-    asked, probe = _asked(planner, seed, base_url, level, prompting)
+    asked, probe = asked_for(planner, seed, base_url, level, prompting)
     with _progress() as progress:
         task = progress.add_task("payments", total=len(names) * len(told.episodes))
 
         def tell(arm: str, _index: int, _episode: object) -> None:
             progress.update(task, advance=1, description=f"payments, arm {arm}")
 
-        runs = run(told, asked, names, tell=tell)
+        runs = run(told, asked, names, consume=consume.value, tell=tell)
     result = reports.payments_result(
-        told, asked, runs, probe=probe, seed=seed, provenance=gathered(date=_now())
+        told,
+        asked,
+        runs,
+        probe=probe,
+        config=config_of(seed, level, prompting, consume),
+        provenance=gathered(date=_now()),
     )
     _finish(result, payments_table(result), form, out)
 
@@ -122,7 +105,7 @@ def run_payments(
 @run_app.command("organic")
 def run_organic(
     trace: Annotated[str, typer.Option(help=f"{', '.join(TRACES)}, or the path of a trace file.")],
-    planner: _Planner = "oldest",
+    planner: PlannerName = "oldest",
     arms: Annotated[str, typer.Option(help="Which arms, with commas between.")] = ",".join(
         ORGANIC_ARMS
     ),
@@ -135,16 +118,16 @@ def run_organic(
     shipped: Annotated[
         bool, typer.Option("--shipped", help="Take the thinned copy even if the full one is here.")
     ] = False,
-    seed: _Seed = 0,
-    form: _Format = Form.TABLE,
-    out: _Out = None,
+    seed: Seed = 0,
+    form: Format = Form.TABLE,
+    out: Out = None,
 ) -> None:
     """A real history replayed: requests validated against rows that drift as they did."""
     from lapse_bench import organic
     from lapse_bench.tables import organic_table
 
     names = chosen(_split(arms))
-    asked, probe = _asked(planner, seed)
+    asked, probe = asked_for(planner, seed)
     found = find(trace, start=Path.cwd(), full=not shipped)
     whole = read(found.path, name=found.name)
     history = fewer(whole, tables=tables)
@@ -178,14 +161,15 @@ def run_organic(
 
 @run_app.command("recipes")
 def run_recipes(
-    planner: _Planner = "oldest",
+    planner: PlannerName = "oldest",
     arms: Annotated[str, typer.Option(help="Which arms, with commas between.")] = ",".join(ARMS),
-    base_url: _BaseUrl = "",
-    level: _Level = 3,
-    prompting: _Prompting = Prompting.PLAIN,
-    seed: _Seed = 0,
-    form: _Format = Form.TABLE,
-    out: _Out = None,
+    consume: ConsumeBy = Consumes.BRIEF,
+    base_url: BaseUrl = "",
+    level: Level = 3,
+    prompting: PromptingBy = Prompting.PLAIN,
+    seed: Seed = 0,
+    form: Format = Form.TABLE,
+    out: Out = None,
 ) -> None:
     """The recipe stream: 48 episodes, and fixes that rewrite a value the request already names."""
     from lapse_bench import recipes
@@ -193,34 +177,40 @@ def run_recipes(
     from lapse_bench.recipes_table import recipes_table
 
     stream, names = load_recipes(), chosen(_split(arms))
-    asked, probe = _asked(planner, seed, base_url, level, prompting)
+    asked, probe = asked_for(planner, seed, base_url, level, prompting)
     with _progress() as progress:
         task = progress.add_task("recipes", total=len(names) * len(stream.episodes))
         told = recipes.run_recipes(
             stream,
             asked,
             names,
+            consume=consume.value,
             tell=lambda arm: progress.update(task, advance=1, description=f"recipes, arm {arm}"),
         )
     result = recipes.recipes_result(
-        stream, asked, told, probe=probe, seed=seed, provenance=gathered(date=_now())
+        stream,
+        asked,
+        told,
+        probe=probe,
+        config=config_of(seed, level, prompting, consume),
+        provenance=gathered(date=_now()),
     )
     _finish(result, recipes_table(result), form, out)
 
 
 @run_app.command("rules")
 def run_rules(
-    planner: _Planner = "oldest",
+    planner: PlannerName = "oldest",
     arms: Annotated[
         str, typer.Option(help="Which detection policies, with commas between.")
     ] = "A2D,A2DC,A2DR,A2DRC,A2DO",
     scenario: Annotated[Path | None, typer.Option(help="A file with another rule stream.")] = None,
-    base_url: _BaseUrl = "",
-    level: _Level = 3,
-    prompting: _Prompting = Prompting.PLAIN,
-    seed: _Seed = 0,
-    form: _Format = Form.TABLE,
-    out: _Out = None,
+    base_url: BaseUrl = "",
+    level: Level = 3,
+    prompting: PromptingBy = Prompting.PLAIN,
+    seed: Seed = 0,
+    form: Format = Form.TABLE,
+    out: Out = None,
 ) -> None:
     """The rule stream: 36 episodes in which rules move and rows do not."""
     from lapse_bench import rules
@@ -228,7 +218,7 @@ def run_rules(
     from lapse_bench.rules_table import rules_table
 
     stream = load_rules(scenario)
-    asked, probe = _asked(planner, seed, base_url, level, prompting)
+    asked, probe = asked_for(planner, seed, base_url, level, prompting)
     names = rules.chosen_rule_arms(_split(arms))
     with _progress() as progress:
         task = progress.add_task("rules", total=len(names) * len(stream.episodes))
@@ -239,7 +229,12 @@ def run_rules(
             tell=lambda arm: progress.update(task, advance=1, description=f"rules, arm {arm}"),
         )
     result = rules.rules_result(
-        stream, asked, told, probe=probe, seed=seed, provenance=gathered(date=_now())
+        stream,
+        asked,
+        told,
+        probe=probe,
+        config=config_of(seed, level, prompting),
+        provenance=gathered(date=_now()),
     )
     _finish(result, rules_table(result), form, out)
 
@@ -258,8 +253,8 @@ def speed(
     only: Annotated[
         str, typer.Option(help="Which ratios, with commas between; all when empty.")
     ] = "",
-    seed: _Seed = 0,
-    form: _Format = Form.TABLE,
+    seed: Seed = 0,
+    form: Format = Form.TABLE,
 ) -> None:
     """Speed, as ratios within one run; raw samples are kept."""
     from lapse_bench.speed.suite import run_speed
@@ -290,28 +285,6 @@ def thin_trace(
     found = find(trace, start=Path.cwd())
     target.write_bytes(thin(read(found.path, name=found.name), keep=keep))
     sys.stderr.write(f"{target}: {target.stat().st_size:,} bytes\n")
-
-
-def _asked(
-    name: str,
-    seed: int,
-    base_url: str = "",
-    level: int = 3,
-    prompting: Prompting = Prompting.PLAIN,
-) -> tuple[Planner, Probe]:
-    """The planner of a command and who answered for it; its key is in the environment."""
-    from pydantic import SecretStr
-
-    key = environ.get(f"{name.partition(':')[0].upper()}_API_KEY")
-    settings = PlannerSettings(
-        seed=seed,
-        level=Consumption(level),
-        prompting=prompting,
-        key=SecretStr(key) if key else None,
-        base_url=base_url or None,
-    )
-    planner, probe = probed(name, settings)
-    return counted(planner), probe
 
 
 def _split(names: str) -> tuple[str, ...]:

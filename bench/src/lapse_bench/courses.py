@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import httpx2
 
 import lapse
 from lapse.server import Contract
-from lapse.transports.http import Transport
+from lapse.transports.http import RequestSchemas, Transport
 from lapse_bench.drift import DriftDriver
 from lapse_bench.episodes import Agent, nobody
 from lapse_bench.scores import Judge
@@ -25,7 +25,14 @@ from lapse_bench.tasks import task_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from lapse.contract import EvictionPolicy, Fix, Reading, Registry, Violation
+    from lapse.contract import (
+        AmendmentRules,
+        EvictionPolicy,
+        Fix,
+        Reading,
+        Registry,
+        Violation,
+    )
     from lapse.judges import Planner
     from lapse.ledger import JsonObject
     from lapse.runtime import Memory
@@ -35,7 +42,11 @@ if TYPE_CHECKING:
 
     Judging = Callable[[str, JsonObject, Reading], Violation | None]
 
-__all__ = ["Course", "Running", "World", "drifting", "seated"]
+__all__ = ["CONSUMES", "Consume", "Course", "Running", "World", "drifting", "seated"]
+
+Consume = Literal["brief", "apply"]
+CONSUMES: Final[tuple[Consume, ...]] = get_args(Consume)
+"""The ways in which a remembered fix comes into a request."""
 
 _OPERATOR: Final = "the-operator-of-this-run"
 """The token of a server that lives for one run on the loopback address."""
@@ -51,6 +62,7 @@ class World:
         judge: what it says to a request.
         fix_holds: whether it accepts, as it stands, what a fix makes of the requests it is for.
         schemas: the JSON Schemas of its requests, by operation.
+        amendment: what a transport may merge into them; the transport's own rules when None.
         app: makes an application of it.
     """
 
@@ -59,6 +71,7 @@ class World:
     judge: Judging
     fix_holds: Callable[[Fix, str, Registry], bool]
     schemas: Mapping[str, JsonObject] = field(default_factory=dict[str, "JsonObject"])
+    amendment: AmendmentRules | None = None
     app: Callable[[Contract, Judging], ASGIApp] = service
 
 
@@ -99,11 +112,14 @@ class Course:
         planner: writes the requests.
         policy: what the memory does about change.
         accepted: told of first attempts that were accepted with remembered fixes in them.
+        consume: who puts remembered fixes into requests: the planner, who is shown them ("brief"),
+            or the transport, and the planner is shown none ("apply").
     """
 
     planner: Planner
     policy: EvictionPolicy
     accepted: Witness = nobody
+    consume: Consume = "brief"
 
     @contextmanager
     def on(self, world: World) -> Generator[Running]:
@@ -116,22 +132,51 @@ class Course:
         bearer = {"authorization": f"Bearer {_OPERATOR}"}
         with (
             served(world.app(contract, world.judge)) as url,
-            seated(self, url, world.issuer) as agent,
+            seated(
+                self, url, world.issuer, schemas=world.schemas, amendment=world.amendment
+            ) as agent,
             httpx2.Client(base_url=url, transport=loopback(), headers=bearer) as operator,
         ):
             yield Running(world=world, url=url, operator=operator, agent=agent, holds=holds)
 
 
 @contextmanager
-def seated(course: Course, url: str, issuer: str) -> Generator[Agent]:
-    """An agent with a memory and a client of its own, before a service that is there."""
-    with (
-        lapse.open("memory:", policy=course.policy) as memory,
-        httpx2.Client(
-            base_url=url, transport=Transport(memory, loopback(), issuer=issuer)
-        ) as client,
-    ):
-        yield Agent(course.planner, memory, client, issuer, course.accepted)
+def seated(
+    course: Course,
+    url: str,
+    issuer: str,
+    *,
+    schemas: Mapping[str, JsonObject] | None = None,
+    amendment: AmendmentRules | None = None,
+) -> Generator[Agent]:
+    """An agent with a memory and a client of its own, before a service that is there.
+
+    Args:
+        course: how it is run.
+        url: where the service is.
+        issuer: the name its fixes are bound to.
+        schemas: what its requests may hold; only a transport that merges reads them.
+        amendment: what such a transport may merge.
+    """
+    applies = course.consume == "apply"
+    with lapse.open("memory:", policy=course.policy) as memory:
+        transport = Transport(
+            memory,
+            loopback(),
+            issuer=issuer,
+            consume=course.consume,
+            amendment=amendment,
+            schemas=RequestSchemas.by_operation(schemas or {}) if applies else None,
+        )
+        with httpx2.Client(base_url=url, transport=transport) as client:
+            yield Agent(
+                planner=course.planner,
+                memory=memory,
+                client=client,
+                issuer=issuer,
+                accepted=course.accepted,
+                briefs=not applies,
+            )
 
 
 def drifting(

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from lapse.errors import CallerError, LapseError, NoRequest, Refused
-from lapse.judges import NO_TOKENS, Offer, Refusal, Tokens
+from lapse.judges import NO_TOKENS, Offer, Refusal, Tokens, taken_over
+from lapse.transports.http import Amended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,6 +46,7 @@ class Episode:
         stale: how many of those the service no longer accepted.
         tokens: what the planner read and wrote.
         failures: why there was no request to send, for each attempt without one.
+        amended: how many fixes the transport merged into the first attempt.
     """
 
     attempts: int
@@ -53,6 +55,7 @@ class Episode:
     stale: int
     tokens: Tokens = NO_TOKENS
     failures: tuple[str, ...] = ()
+    amended: int = 0
 
     @property
     def retries(self) -> int:
@@ -70,7 +73,7 @@ def nobody(memory: Memory, operation: str, response: httpx2.Response, fixes: Seq
     del memory, operation, response, fixes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """Does tasks.
 
@@ -88,6 +91,7 @@ class Agent:
     client: httpx2.Client
     issuer: str
     accepted: Witness = nobody
+    briefs: bool = True
 
     def attempt(self, task: Task, *, holds: Callable[[Fix], bool]) -> Episode:
         """Do one task.
@@ -123,6 +127,7 @@ class _Trying:
     _refusal: Refusal = field(default_factory=Refusal)
     _followed: int = 0
     _stale: int = 0
+    _amended: int = 0
 
     def once(self) -> None:
         """Have a request written, and send it."""
@@ -139,9 +144,14 @@ class _Trying:
             return
         self.tokens += move.tokens
         response = self._send(body)
+        # What was sent counts, and not what was written: a transport may have merged fixes.
+        made = response.extensions.get("lapse")
+        merged = made.amendment.merged if isinstance(made, Amended) else ()
+        self._sent = dict(made.amendment.after) if isinstance(made, Amended) else move.request
         if self.attempts == 1:
-            self._note(move.followed, response)
-        self._sent = move.request
+            self._amended = len(merged)
+            known = {fix.id: fix for fix in (*move.followed, *merged)}
+            self._note(taken_over(known.values(), self._sent), response)
         self.completed = response.is_success
         offers = tuple(_offers(response))
         self.over = self.completed or not offers
@@ -163,12 +173,14 @@ class _Trying:
             stale=self._stale,
             tokens=self.tokens,
             failures=tuple(self.failures),
+            amended=self._amended,
         )
 
     def _move(self) -> Move:
         agent, task = self.agent, self.task
         if self._sent is None:
-            fixes = agent.memory.fixes(task.operation, task.request, issuer=agent.issuer)
+            remembered = agent.memory.fixes(task.operation, task.request, issuer=agent.issuer)
+            fixes = remembered if agent.briefs else ()
             return agent.planner.first(task, fixes)
         return agent.planner.again(task, self._sent, self._refusal)
 

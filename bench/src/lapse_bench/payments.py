@@ -14,20 +14,27 @@ from typing import TYPE_CHECKING, Any, Final
 from lapse.contract import POLICIES
 from lapse_bench.courses import Course, World, drifting
 from lapse_bench.scores import payments_scores
-from lapse_bench.worlds import acme
+from lapse_bench.worlds import acme, acme_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lapse.judges import Planner
+    from lapse_bench.courses import Consume
     from lapse_bench.episodes import Episode
     from lapse_bench.scenarios import Scenario
 
-__all__ = ["ArmRun", "run_arm", "run_payments"]
+__all__ = ["WORLD", "ArmRun", "run_arm", "run_payments"]
 
-_WORLD: Final = World(
-    issuer="acme", initial=acme.initial, judge=acme.judge, fix_holds=acme.fix_holds
+WORLD: Final = World(
+    issuer="acme",
+    initial=acme.initial,
+    judge=acme.judge,
+    fix_holds=acme.fix_holds,
+    schemas=acme_schema.SCHEMAS,
+    amendment=acme_schema.RULES,
 )
+"""The service that every arm meets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +57,7 @@ def run_payments(
     planner: Planner,
     arms: Sequence[str],
     *,
+    consume: Consume = "brief",
     tell: Callable[[str, int, Episode], None] = lambda _arm, _index, _episode: None,
 ) -> dict[str, ArmRun]:
     """Run every arm, one after the other.
@@ -58,9 +66,10 @@ def run_payments(
         scenario: the tasks, and what drifts between them.
         planner: writes the requests.
         arms: which arms.
+        consume: who puts remembered fixes into requests.
         tell: called after every episode with arm, index and outcome.
     """
-    return {arm: run_arm(scenario, planner, arm, tell=tell) for arm in arms}
+    return {arm: run_arm(scenario, planner, arm, consume=consume, tell=tell) for arm in arms}
 
 
 def run_arm(
@@ -68,10 +77,11 @@ def run_arm(
     planner: Planner,
     arm: str,
     *,
+    consume: Consume = "brief",
     tell: Callable[[str, int, Episode], None] = lambda _arm, _index, _episode: None,
 ) -> ArmRun:
     """Run one arm against a server of its own."""
-    with Course(planner=planner, policy=POLICIES[arm]).on(_WORLD) as running:
+    with Course(planner=planner, policy=POLICIES[arm], consume=consume).on(WORLD) as running:
         episodes, judge = drifting(
             running,
             scenario,

@@ -16,21 +16,29 @@ from lapse_bench.planners import said_of
 from lapse_bench.recipes_stream import CLASSES
 from lapse_bench.reports import problems_of
 from lapse_bench.scores import Share, spent, with_savings
+from lapse_bench.worlds import recipes_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lapse.judges import Planner, Probe
+    from lapse_bench.courses import Consume
     from lapse_bench.episodes import Episode
     from lapse_bench.provenance import Provenance
     from lapse_bench.recipes_stream import RecipeStream
     from lapse_bench.scores import Judge
 
-__all__ = ["recipes_result", "run_recipes"]
+__all__ = ["WORLD", "recipes_result", "run_recipes"]
 
-_WORLD: Final = World(
-    issuer="recipes", initial=world.initial, judge=world.judge, fix_holds=world.fix_holds
+WORLD: Final = World(
+    issuer="recipes",
+    initial=world.initial,
+    judge=world.judge,
+    fix_holds=world.fix_holds,
+    schemas=recipes_schema.SCHEMAS,
+    amendment=recipes_schema.RULES,
 )
+"""The service that every arm meets."""
 
 
 def run_recipes(
@@ -38,6 +46,7 @@ def run_recipes(
     planner: Planner,
     arms: Sequence[str],
     *,
+    consume: Consume = "brief",
     tell: Callable[[str], None] = lambda _arm: None,
 ) -> dict[str, dict[str, Any]]:
     """Run every arm, one after the other; gives their scores by name.
@@ -46,16 +55,22 @@ def run_recipes(
         stream: the tasks, and what drifts between them.
         planner: writes the requests.
         arms: which arms.
+        consume: who puts remembered fixes into requests.
         tell: called after every episode with the arm.
     """
-    return {arm: _run_arm(stream, planner, arm, tell) for arm in arms}
+    return {
+        arm: _run_arm(
+            stream, Course(planner=planner, policy=POLICIES[arm], consume=consume), arm, tell
+        )
+        for arm in arms
+    }
 
 
 def _run_arm(
-    stream: RecipeStream, planner: Planner, arm: str, tell: Callable[[str], None]
+    stream: RecipeStream, course: Course, arm: str, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     tasks = [(world.OPERATION, stream.request(index)) for index in range(len(stream.episodes))]
-    with Course(planner=planner, policy=POLICIES[arm]).on(_WORLD) as running:
+    with course.on(WORLD) as running:
         episodes, judge = drifting(
             running, stream, world.TABLES, tasks, tell=lambda _index, _episode: tell(arm)
         )
@@ -111,7 +126,7 @@ def recipes_result(
     arms: Mapping[str, Mapping[str, Any]],
     *,
     probe: Probe,
-    seed: int,
+    config: Mapping[str, Any],
     provenance: Provenance,
 ) -> dict[str, Any]:
     """The result of a run, as JSON."""
@@ -121,7 +136,7 @@ def recipes_result(
         "world": stream.world,
         "planner": said_of(planner, probe),
         "config": {
-            "seed": seed,
+            **config,
             "arms": list(arms),
             "episodes": len(stream.episodes),
             "excluded_slots": list(stream.excluded_slots),

@@ -8,6 +8,7 @@ from rich import box
 from rich.table import Table
 
 from lapse_bench.recipes_stream import CLASSES
+from lapse_bench.tables import footnote, saved, titled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,14 +19,16 @@ __all__ = ["recipes_table"]
 def recipes_table(result: Mapping[str, Any]) -> Table:
     """One line an arm."""
     table = Table(
-        title=f"{result['scenario']}, planner follows the {result['planner']['answered']} entry",
+        title=titled(result),
         title_justify="left",
+        caption=footnote(result),
+        caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
     table.add_column("arm")
-    for column in ("retries", *CLASSES, "evict r/w", "restamp", "done"):
+    for column in ("retries", *CLASSES, "evict r/w", "restamp", "done", "saved %"):
         table.add_column(column, justify="right")
     for arm, scores in result["arms"].items():
         shares = [scores["first_try"][name] for name in CLASSES]
@@ -36,5 +39,6 @@ def recipes_table(result: Mapping[str, Any]) -> Table:
             f"{scores['evictions_correct']}/{scores['evictions_wrong']}",
             str(scores["restamps"]),
             f"{scores['completed']}/{scores['episodes']}",
+            saved(scores),
         )
     return table

@@ -27,7 +27,7 @@ def payments_result(
     runs: Mapping[str, ArmRun],
     *,
     probe: Probe,
-    seed: int,
+    config: Mapping[str, Any],
     provenance: Provenance,
 ) -> dict[str, Any]:
     """The result of a payments scenario."""
@@ -38,7 +38,7 @@ def payments_result(
         "world": scenario.world,
         "planner": said_of(planner, probe),
         "config": {
-            "seed": seed,
+            **config,
             "arms": list(arms),
             "episodes": len(scenario.episodes),
             "excluded_slots": list(scenario.excluded_slots),

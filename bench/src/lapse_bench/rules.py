@@ -14,20 +14,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
 from lapse.contract import A2D, A2DO, A2DR, A2DRC, LAZY, Fix, Lesson, Rule
 from lapse.errors import InvalidValue, Refused
+from lapse.transports.http import envelope_of
 from lapse.wire import read_response
-from lapse_bench import rules_world as world
+from lapse_bench import rules_world
 from lapse_bench.courses import Course, World
 from lapse_bench.planners import said_of
 from lapse_bench.reports import problems_of
 from lapse_bench.rules_stream import RuleDriver, rules_service
 from lapse_bench.scores import spent
 from lapse_bench.serving import loopback
+from lapse_bench.worlds import acme_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from lapse_bench.provenance import Provenance
     from lapse_bench.rules_stream import RuleStream
 
-__all__ = ["RULE_ARMS", "chosen_rule_arms", "rules_result", "run_rules"]
+__all__ = ["RULE_ARMS", "WORLD", "chosen_rule_arms", "rules_result", "run_rules"]
 
 RULE_ARMS: Final[Mapping[str, EvictionPolicy]] = {
     "A2D": A2D,
@@ -52,13 +55,15 @@ RULE_ARMS: Final[Mapping[str, EvictionPolicy]] = {
 is not what `lapse.contract.A2DC` does for rows: here it is `LAZY`."""
 
 _ISSUER: Final = "acme"
-_WORLD: Final = World(
+WORLD: Final = World(
     issuer=_ISSUER,
-    initial=world.initial,
-    judge=world.judge,
-    fix_holds=world.fix_holds,
+    initial=rules_world.initial,
+    judge=rules_world.judge,
+    fix_holds=rules_world.fix_holds,
+    schemas=acme_schema.SCHEMAS,
     app=rules_service,
 )
+"""The service that every arm meets."""
 _OK: Final = 200
 
 
@@ -116,7 +121,7 @@ class _Declarations:
 
     def look(self) -> None:
         """Look before an episode."""
-        if self._get("/contract/versions").json()["rules_version"] == self.version:
+        if self._get("/contract/versions").json().get("rules_version") == self.version:
             return
         graph = self._get("/contract/graph")
         envelope = read_response(graph.headers, graph.content).envelope
@@ -155,6 +160,7 @@ def run_rules(
     planner: Planner,
     arms: Sequence[str],
     *,
+    world: World = WORLD,
     tell: Callable[[str], None] = lambda _arm: None,
 ) -> dict[str, dict[str, Any]]:
     """Run every arm, one after the other; gives their scores by name.
@@ -163,32 +169,46 @@ def run_rules(
         stream: the tasks, and which rules move between them.
         planner: writes the requests.
         arms: which arms.
+        world: the service; another form of it may keep parts of the contract to itself.
         tell: called after every episode with the arm.
     """
-    return {arm: _run_arm(stream, planner, arm, tell) for arm in arms}
+    return {
+        arm: _run_arm(
+            stream,
+            Course(planner=planner, policy=RULE_ARMS[arm], accepted=_accepted),
+            world,
+            looks=arm == A2DO.name,
+            tell=partial(tell, arm),
+        )
+        for arm in arms
+    }
 
 
 def _run_arm(
-    stream: RuleStream, planner: Planner, arm: str, tell: Callable[[str], None]
+    stream: RuleStream,
+    course: Course,
+    world: World,
+    *,
+    looks: bool,
+    tell: Callable[[], None],
 ) -> dict[str, Any]:
-    course = Course(planner=planner, policy=RULE_ARMS[arm], accepted=_accepted)
     with (
-        course.on(_WORLD) as running,
+        course.on(world) as running,
         httpx2.Client(base_url=running.url, transport=loopback()) as plain,
     ):
         memory = running.memory
         watch = _Watch(memory, running.holds)
         memory.observe(watch)
-        driver = RuleDriver(stream, world.RULES, running.operator)
+        driver = RuleDriver(stream, rules_world.RULES, running.operator)
         declarations = _Declarations(memory, plain)
         episodes: list[Episode] = []
         for index, task in enumerate(stream.episodes):
             watch.episode = index
             driver.before(index)
-            if arm == A2DO.name:
+            if looks:
                 declarations.look()
             episodes.append(running.attempt(index, task.operation, task.request))
-            tell(arm)
+            tell()
         return _scores(episodes, watch, declarations.requests)
 
 
@@ -202,7 +222,7 @@ def _accepted(
             issuer=_ISSUER,
             operation=operation,
             request=None,
-            envelope=read_response(response.headers, response.content).envelope,
+            envelope=envelope_of(response),
             at=memory.now,
             applied=tuple(fix.id for fix in fixes),
         ),
@@ -236,7 +256,7 @@ def rules_result(
     arms: Mapping[str, Mapping[str, Any]],
     *,
     probe: Probe,
-    seed: int,
+    config: Mapping[str, Any],
     provenance: Provenance,
 ) -> dict[str, Any]:
     """The result of a run, as JSON."""
@@ -246,7 +266,7 @@ def rules_result(
         "world": stream.world,
         "planner": said_of(planner, probe),
         "config": {
-            "seed": seed,
+            **config,
             "arms": {name: RULE_ARMS[name].name for name in arms},
             "episodes": len(stream.episodes),
             "events": [event.model_dump(by_alias=True) for event in stream.events],

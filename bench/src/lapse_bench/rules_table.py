@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
+from lapse_bench.tables import footnote, titled
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -19,8 +21,10 @@ def rules_table(result: Mapping[str, Any]) -> Table:
     """One line an arm."""
     moves = len(result["config"]["events"])
     table = Table(
-        title=f"{result['scenario']}: {moves} moves of the rules, none of a row",
+        title=f"{titled(result)}: {moves} moves of the rules, none of a row",
         title_justify="left",
+        caption=footnote(result),
+        caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),

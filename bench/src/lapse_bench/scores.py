@@ -137,15 +137,18 @@ class Judge:
 
 
 def spent(episodes: Iterable[Episode]) -> dict[str, Any]:
-    """What the planner of an arm read and wrote, and the attempts at which it wrote no request.
+    """What the planner of an arm read and wrote, and what became of its first attempts.
 
-    `memory` is the part of `prompt` that is the memory block.
+    `memory` is the part of `prompt` that is the memory block; `amended_by_transport` counts first
+    attempts into which the transport merged what was remembered.
     """
-    total, failures = NO_TOKENS, Counter[str]()
+    total, failures, amended = NO_TOKENS, Counter[str](), 0
     for episode in episodes:
         total += episode.tokens
+        amended += episode.amended > 0
         failures.update(episode.failures)
     return {
+        "amended_by_transport": amended,
         "tokens": {
             "prompt": total.prompt,
             "completion": total.completion,
