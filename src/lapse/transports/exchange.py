@@ -35,6 +35,7 @@ __all__ = [
     "BODY_LIMIT",
     "FORWARDED",
     "REFUSED",
+    "UNAUTHENTICATED",
     "Asked",
     "Naming",
     "Steps",
@@ -56,8 +57,12 @@ CONTRACT_LOCATION = "/contract"
 FORWARDED = ("authorization", "cookie", "user-agent")
 """Request headers that go along when the same origin is asked what changed."""
 
-_NOT_OFFERED = frozenset({404, 405, 410, 501})
-"""Answers that say there is no such endpoint, as against one that cannot be reached now."""
+_NOT_OFFERED = frozenset({403, 404, 405, 410, 501})
+"""Answers that say there is no such endpoint, or not for this client (asking again would not help,
+RFC 9110, 15.5.4), as against one that cannot be reached now."""
+
+UNAUTHENTICATED = 401
+"""An answer that asks for credentials: with them, the next question may well be answered."""
 
 _OK = 200
 _REDIRECTS = 300

@@ -29,6 +29,7 @@ from lapse.transports.exchange import (
     BODY_LIMIT,
     FORWARDED,
     REFUSED,
+    UNAUTHENTICATED,
     answer_of,
     asked_of,
     carries_json,
@@ -259,6 +260,8 @@ class _Taking:
             self._memory.failed(self._asked.issuer, failure)
             return None
         status = response.status_code
+        if status == UNAUTHENTICATED:  # most likely a header that `forwarded` does not name
+            self._memory.refused(self._asked.issuer, "unauthenticated", "changes")
         if not self._memory.guard.vouches(self._asked.issuer, question, status, body):
             return None
         return answer_of(question, status, body)

@@ -511,7 +511,19 @@ def test_an_answer_that_does_not_count_leaves_the_fixes_held(
     assert agent.serves() == ["A"]
 
 
-@pytest.mark.parametrize("status", [404, 405, 410, 501])
+@pytest.mark.requirement("C-CLI-16")
+def test_a_question_that_wants_credentials_leaves_the_fixes_held_and_says_so() -> None:
+    network = Network(question=same)
+    agent = agent_that_learned(network)
+    network.question = says(401)
+    network.answers(body_of("v2"))
+    agent.http.get("/x")
+    assert agent.serves() == []
+    assert ("unauthenticated", "changes") in agent.told("refused")
+
+
+@pytest.mark.requirement("C-CLI-16")
+@pytest.mark.parametrize("status", [403, 404, 405, 410, 501])
 def test_a_service_without_the_endpoint_costs_the_whole_table(status: int) -> None:
     network = Network(question=same)
     agent = agent_that_learned(network)

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 from mcp import MCPError
-from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR
+from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS
 
 import lapse
+from lapse.contract import AmendmentRules, FieldRules
+from lapse.ledger import Status
 from lapse.runtime import Memory
-from lapse.transports.mcp_proxy import KNOWN_FIXES, Consume, Proxy
+from lapse.transports.mcp_proxy import APPLIED, KNOWN_FIXES, Consume, Proxy
 from lapse.transports.mcp_proxy.addressing import envelope_of, headers_for, is_modern
+from lapse.wire.mcp import KEY
 
 VERSION = "2026-07-28"
 META = {
@@ -152,3 +155,89 @@ async def test_an_odd_listing_passes(memory: Memory) -> None:
     last: dict[str, Any] = {"tools": [{"name": "a", "inputSchema": 7}]}
     listed = await desk.answer("tools/list", {"cursor": "2"}, always(last))
     assert [tool["name"] for tool in listed["tools"]] == ["a", KNOWN_FIXES]
+
+
+def shop(offer: dict[str, Any], heard: list[Any]) -> Callable[[str, Any], dict[str, Any]]:
+    """A server whose tool wants a code, and offers it with whatever a test says."""
+
+    def answer(method: str, params: Any) -> dict[str, Any]:
+        if method == "tools/list":
+            return {"tools": [{"name": "place", "inputSchema": ORDER}]}
+        if method != "tools/call":
+            raise MCPError(INVALID_PARAMS, "no such resource")
+        heard.append(params["arguments"])
+        stamps = {"level": 3, "table_versions": {"codes": "1"}}
+        if params["arguments"].get("code") == "A":
+            return {"content": [], "_meta": {KEY: stamps}}
+        fix = {
+            "type": "SET",
+            "parameters": offer,
+            "cache_hint": "cacheable",
+            "table": "codes",
+            "when": {"plan": params["arguments"].get("plan")},
+        }
+        problem = {"success": False, "recovery_feedback": {"suggestions": [fix]}}
+        return {
+            "content": [{"type": "text", "text": "refused"}],
+            "isError": True,
+            "structuredContent": problem | {"table_versions": {"codes": "1"}},
+            "_meta": {KEY: {**stamps, "success": False}},
+        }
+
+    return answer
+
+
+ORDER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "plan": {"type": "string"},
+        "code": {"type": "string"},
+        "payout_account": {"type": "string"},
+    },
+}
+
+
+async def placed(desk: Proxy, server: Callable[[str, Any], dict[str, Any]]) -> dict[str, Any]:
+    call = {"name": "place", "arguments": {"plan": "growth"}}
+    return await desk.answer("tools/call", call, Scripted(server))
+
+
+@pytest.mark.requirement("C-MCP-21")
+async def test_what_is_merged_into_a_call_is_on_record_and_its_outcome_counts(
+    memory: Memory,
+) -> None:
+    heard: list[Any] = []
+    desk = Proxy(memory, issuer="shop", consume=Consume.APPLY)
+    server = shop({"code": "A"}, heard)
+    await placed(desk, server)
+    result = await placed(desk, server)
+    (record,) = memory.records()
+    assert heard == [{"plan": "growth"}, {"plan": "growth", "code": "A"}]
+    assert result["_meta"][APPLIED] == [{"record": record.id, "type": "SET"}]
+    told = [(chapter.what.value, chapter.reason) for chapter in memory.why(record.id)]
+    assert told[1:] == [("applied", "merged"), ("witnessed", "applied")]
+
+    def failing(method: str, params: Any) -> dict[str, Any]:
+        if method != "tools/call":
+            return server(method, params)
+        return {"content": [{"type": "text", "text": "no"}], "isError": True}
+
+    await placed(desk, failing)
+    assert memory.record(record.id).status is Status.DISPUTED
+    await placed(desk, server)
+    assert heard[-1] == {"plan": "growth"}
+
+
+@pytest.mark.requirement("C-MCP-21")
+@pytest.mark.parametrize("allowed", [frozenset[str](), frozenset({"payout_account"})])
+async def test_a_call_gets_nothing_sensitive_unless_it_was_allowed_by_name(
+    memory: Memory, allowed: frozenset[str]
+) -> None:
+    heard: list[Any] = []
+    rules = AmendmentRules(fields=FieldRules(allowed=allowed))
+    desk = Proxy(memory, issuer="shop", consume=Consume.APPLY, rules=rules)
+    server = shop({"code": "A", "payout_account": "DE00"}, heard)
+    await placed(desk, server)
+    await placed(desk, server)
+    merged = {"code": "A", "payout_account": "DE00"} if allowed else {}
+    assert heard[-1] == {"plan": "growth", **merged}
