@@ -27,7 +27,7 @@ from lapse.contract.detection import (
     reachable,
     tables_under,
 )
-from lapse.contract.digests import Delta, Held, echo_of, tag_of
+from lapse.contract.digests import Delta, Held, echo_of, tag_of, token
 from lapse.contract.eviction import (
     A0,
     A1,
@@ -272,6 +272,7 @@ __all__ = [
     "settle",
     "tables_under",
     "tag_of",
+    "token",
     "unvouched",
     "versions_root",
     "violations",

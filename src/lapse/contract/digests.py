@@ -1,7 +1,8 @@
 """The digest envelope: one short name for all versions, and what moved between two of them.
 
-1. A *tag* names a map of versions: the first 96 bits of its root, as base64url. It has to tell
-   apart the maps that one client holds; nobody has to believe it. What is signed is the whole root.
+1. A *tag* names a map of versions: 16 characters of its root in base64url, from the first letter
+   on, so that it is a token in a header. It has to tell apart the maps that one client holds;
+   nobody has to believe it. What is signed is the whole root.
 2. A client says the tag of the map that it holds. A service that has that state says the beginning
    of the same tag, the *echo*, in place of the map: then it is the map of now.
 3. If it has the state and another one by now, it says what moved and the tag that comes of it.
@@ -23,19 +24,25 @@ from lapse.contract.trust import versions_root
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["ECHO_CHARACTERS", "TAG_CHARACTERS", "Delta", "Held", "echo_of", "tag_of"]
+__all__ = ["ECHO_CHARACTERS", "TAG_CHARACTERS", "Delta", "Held", "echo_of", "tag_of", "token"]
 
 TAG_CHARACTERS: Final = 16
-"""Of base64url, so 96 bits: against accident, which is all that a tag is for."""
+"""Of base64url, so nearly 96 bits: against accident, which is all that a tag is for."""
 ECHO_CHARACTERS: Final = 4
 """24 bits: that an answer given to somebody else passes for one's own is one in 16 million."""
+_NOT_FIRST: Final = "0123456789-_"
 _SHORTEST: Final = 4
 """Characters of a reference: unique in a thousand tables nearly always, and longer where not."""
 
 
 def tag_of(root: str) -> str:
     """The tag of a map by its root, which is in hex."""
-    return _text(bytes.fromhex(root))[:TAG_CHARACTERS]
+    return token(bytes.fromhex(root), TAG_CHARACTERS)
+
+
+def token(digest: bytes, characters: int) -> str:
+    """A name for what has this digest: letters, digits, `-` and `_`, and a letter first."""
+    return _text(digest).rstrip("=").lstrip(_NOT_FIRST)[:characters]
 
 
 def echo_of(tag: str) -> str:

@@ -32,6 +32,9 @@ _SILENCES: Final = 2
 """Requests in a row that named a map in vain, before none does any more. One may have met a page of
 another kind, with no contract in it."""
 
+_LOSSES: Final = 3
+"""After so many answers in a row that said nothing in place of the map, it is not left out again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -109,6 +112,7 @@ class Digests:
         self._speaks = speaks
         self._kept: dict[str, Kept] = {}
         self._unanswered: dict[str, int] = {}
+        self._losses: dict[str, int] = {}
         self._lock = Lock()
 
     def kept(self, issuer: str) -> Kept | None:
@@ -192,7 +196,7 @@ class Digests:
             self._unanswered[issuer] = times
 
     def _keep(self, issuer: str, kept: Kept) -> None:
-        if not self._speaks:
+        if not self._speaks or self._losses.get(issuer, 0) >= _LOSSES:
             return
         with self._lock:
             if self._kept.pop(issuer, None) is None and len(self._kept) >= _ISSUERS:

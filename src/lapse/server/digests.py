@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from lapse.contract import Delta, Held, echo_of
 from lapse.wire import FIELD_BYTES, LOCATION
 from lapse.wire.digests import (
+    DIGEST,
     MOVED,
-    ROOT,
     Have,
     Said,
     compact_members,
@@ -44,8 +44,8 @@ _STATES: Final = 128
 """States whose clients are told what moved; who holds an older one gets the map."""
 _ANSWERS: Final = 1_024
 """Answers kept ready for one state."""
-_ROOT_FIELD: Final = ROOT.lower().encode()
-_VARY: Final = (b"vary", ROOT.encode())
+_FIELD: Final = DIGEST.lower().encode()
+_VARY: Final = (b"vary", DIGEST.encode())
 _CACHED: Final = frozenset({"GET", "HEAD"})
 """Methods whose answers caches keep by themselves (RFC 9111, section 3)."""
 
@@ -191,7 +191,7 @@ ASKING: ContextVar[Asking | None] = ContextVar("ASKING", default=None)
 def asking(contract: Contract, scope: Scope) -> Asking | None:
     """What a request says that its client holds; None when it says nothing that can be read."""
     for name, value in scope["headers"]:
-        if name == _ROOT_FIELD:
+        if name == _FIELD:
             have = read_have(value)
             return None if have is None else Asking(contract, have)
     return None

@@ -49,9 +49,10 @@ from lapse.wire import JSON, reload_members
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from lapse.contract import Reload
+    from lapse.contract import Aliases, Reload
     from lapse.server.exchange import Answer, Message, Receive, Scope, Send
     from lapse.server.gateway_routes import Match
+    from lapse.server.signing import Signing
 
     Reported = Callable[[str, Mended | None], None]
 
@@ -82,6 +83,8 @@ class Gateway:
         level: the wire level. There are no rules here, so beyond 4 there is nothing to say.
         state_file: where versions, rows and the change log are kept over restarts; None: nowhere.
         reported: told of every refusal with what was found, and of every failure of the upstream.
+        signing: signs what is said about the tables; None: nothing is signed.
+        aliases: what tables and rows are called on the wire; None: by their names.
 
     Raises:
         InvalidValue: the document or another argument cannot be used.
@@ -101,6 +104,8 @@ class Gateway:
         level: int = Level.L4,
         state_file: str | Path | None = None,
         reported: Reported | None = None,
+        signing: Signing | None = None,
+        aliases: Aliases | None = None,
     ) -> None:
         self.file = document if isinstance(document, Path) else None
         self._grouping: Grouping = grouping
@@ -115,6 +120,8 @@ class Gateway:
             operator_token=operator_token,
             location=location,
             state_file=state_file,
+            signing=signing,
+            aliases=aliases,
         )
         self.described = described
         self._routes = Routes(described)
@@ -245,7 +252,7 @@ class Gateway:
         try:
             lines = passed_on(response.headers.raw)
             relay = Relay(scope, send, response.status_code, lines)
-            if not any(name.startswith(b"contract") for name, _ in lines):
+            if not any(name.startswith((b"contract-", b"lapse")) for name, _ in lines):
                 # Else the upstream speaks the contract itself, and two maps would be none.
                 relay.stamps, relay.asked = self.contract.lines, ASKING.get()
             return await self._carry(scope, receive, relay, response.aiter_raw(), copy)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from lapse.contract import Envelope
 from lapse.runtime import Sent
-from lapse.wire.digests import DIGEST, ROOT, have_field, read_digest
+from lapse.wire.digests import DIGEST, have_field, read_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +38,10 @@ def announce(memory: Memory, request: httpx2.Request, issuer: str | None) -> Non
     whose = f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}" if issuer is None else issuer
     # A request that was redirected, or is sent once more, still has what it said before.
     request.extensions.pop(_SENT, None)
-    request.headers.pop(ROOT, None)
+    request.headers.pop(DIGEST, None)
     sent = sent_of(memory, whose)
     if sent is not None:
-        request.headers[ROOT] = have_field(sent.have)
+        request.headers[DIGEST] = have_field(sent.have)
         request.extensions[_SENT] = sent
 
 

@@ -2,14 +2,15 @@
 
 ::
 
-    Contract-Root: "pGm5gJ8n0vQ0cVhX";by="Xk3v0aQ2"     the request: what the client holds
-    Contract: "pGm5"                                    the response: that is how things stand
-    Contract: "pGm5";to="Zc3kq0T1xXv2aA9b"              or: what follows makes it this one
+    Lapse: pGm5gJ8n0vQ0cVhX;by=Xk3v0aQ2         the request: what the client holds
+    Lapse: pGm5                                 the response: that is how things stand
+    Lapse: pGm5;to=Zc3kq0T1xXv2aA9b             or: what follows makes it this one
     Contract-Moved: "active_csm_codes";v="1.0.1", "old_table"
 
-All are structured fields (RFC 9651). `by` names the signed statement that the client holds, by its
-signature; a service that signs repeats it to clients that hold another one. In `Contract-Moved` a
-table without `v` is gone. Rules that moved stand in `Contract-Rules` as ever.
+All are structured fields (RFC 9651): an Item that is a Token, and a List of Strings. `by` names the
+signed statement that the client holds, by its signature; a service that signs repeats it to clients
+that hold another one. In `Contract-Moved` a table without `v` is gone. Rules that moved stand in
+`Contract-Rules` as ever.
 
 A suggestion beside a digest says what it rests on in one member, `on`, which refers to tables
 instead of naming them. Reading never raises: what cannot be read was not said.
@@ -25,10 +26,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import http_sf
 
-from lapse.contract import CacheHint, Delta, RowVersion, TableVersion, is_name
+from lapse.contract import CacheHint, Delta, RowVersion, TableVersion, is_name, token
 from lapse.wire.fields import RULES, lines, member_text, read_text
 from lapse.wire.limits import Reason
-from lapse.wire.stamps_parts import text64
 from lapse.wire.writing import suggestion_members
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DIGEST",
     "MOVED",
-    "ROOT",
     "Have",
     "Said",
     "compact_members",
@@ -55,10 +54,8 @@ __all__ = [
     "said_members",
 ]
 
-ROOT: Final = "Contract-Root"
-"""The request's field."""
-DIGEST: Final = "Contract"
-"""The response's field; short, because it is on every response."""
+DIGEST: Final = "Lapse"
+"""The field of both ends; short, because it is on every request and every response."""
 MOVED: Final = "Contract-Moved"
 
 _WANTED: Final = frozenset(name.lower().encode() for name in (DIGEST, MOVED, RULES))
@@ -96,37 +93,34 @@ class Said:
 
 
 def print_of(signature: bytes) -> str:
-    """What a signed statement is called: 48 bits of its signature's digest."""
-    return text64(sha256(signature).digest()[:6])
+    """What a signed statement is called: nearly 48 bits of its signature's digest."""
+    return token(sha256(signature).digest(), 8)
 
 
 # -- over HTTP -----------------------------------------------------------------------------------
 
 
 def have_field(have: Have) -> str:
-    """The value of a request's `Contract-Root`."""
-    return f'"{have.tag}"' if have.by is None else f'"{have.tag}";by="{have.by}"'
+    """The value of a request's field."""
+    return have.tag if have.by is None else f"{have.tag};by={have.by}"
 
 
 # A client sends one value until something moves.
 @lru_cache(maxsize=1024)
 def read_have(value: bytes) -> Have | None:
-    """What a request's `Contract-Root` says; None when it cannot be read."""
-    item = _item(value)
-    match item:
-        case str(tag), {"by": str(by)} if _is_tag(tag) and _is_tag(by):
-            return Have(tag, by)
-        case str(tag), dict() if _is_tag(tag):
-            return Have(tag)
-        case _:
-            return None
+    """What a request's field says; None when it cannot be read."""
+    tag, parameters = _token(value)
+    if tag is None:
+        return None
+    by = str(parameters.get("by", ""))
+    return Have(tag, by) if _is_tag(by) else Have(tag)
 
 
 def said_fields(said: Said) -> list[tuple[str, str]]:
     """The header lines that stand in place of a map."""
     if said.to is None or said.delta is None:
-        return [(DIGEST, f'"{said.echo}"')]
-    written = [(DIGEST, f'"{said.echo}";to="{said.to}"')]
+        return [(DIGEST, said.echo)]
+    written = [(DIGEST, f"{said.echo};to={said.to}")]
     moved: list[Any] = [
         (member_text(table), {"v": member_text(version)})
         for table, version in said.delta.changed.items()
@@ -147,24 +141,17 @@ def read_digest(
     value = found.get(DIGEST.lower().encode())
     if value is None:
         return None
-    echo, to = _echo_of(_item(value))
-    if echo is None or to == "":
+    echo, parameters = _token(value)
+    if echo is None:
         return Reason.MALFORMED_FIELD
-    if to is None:
+    if "to" not in parameters:
         return Said(echo)
+    to = str(parameters["to"])
+    if not _is_tag(to):
+        return Reason.MALFORMED_FIELD
     moved = found.get(MOVED.lower().encode())
     rules = found.get(RULES.lower().encode())
     return _moved(echo, to, moved, rules)
-
-
-def _echo_of(item: object) -> tuple[str | None, str | None]:
-    """The echo, and the tag of the map of now: None when it has none, empty when it is no tag."""
-    match item:
-        case str(echo), dict() if _is_tag(echo):
-            to = cast("tuple[str, dict[str, object]]", item)[1].get("to")
-            return echo, to if to is None or (isinstance(to, str) and _is_tag(to)) else ""
-        case _:
-            return None, None
 
 
 @lru_cache(maxsize=64)
@@ -191,11 +178,17 @@ def _moved(echo: str, to: str, moved: bytes | None, rules: bytes | None) -> Said
     return _checked(echo, to, Delta(changed=changed, gone=tuple(gone), rules_version=said))
 
 
-def _item(value: bytes) -> object:
+def _token(value: bytes) -> tuple[str | None, dict[str, Any]]:
+    """The token of an item that is one, and its parameters."""
     try:
-        return http_sf.parse(value, tltype="item")
+        item = http_sf.parse(value, tltype="item")
     except (http_sf.StructuredFieldError, ValueError):
-        return None
+        return None, {}
+    match item:
+        case http_sf.Token() as token_, dict() if _is_tag(str(token_)):
+            return str(token_), cast("tuple[Any, dict[str, Any]]", item)[1]
+        case _:
+            return None, {}
 
 
 # -- in `_meta` ----------------------------------------------------------------------------------
@@ -268,9 +261,9 @@ def _is_tag(text: str) -> bool:
 def compact_members(suggestion: Suggestion, held: Held) -> dict[str, Any]:
     """A suggestion as a JSON object beside a digest: what it rests on stands in `on`.
 
-    `on` is a reference to the one table (Level 1), or a list with an entry for each row and each
-    table without rows: `[reference, key, version]` or `reference`, the table of `table` first. An
-    empty list stands for `recompute`. What the map of the response does not know as the suggestion
+    `on` is a reference to the one table (Level 1), several of them with spaces between (the vector
+    of Level 4), or a list with an entry for each row and each table without rows: `[reference, key,
+    version]` or `reference`. The table of `table` comes first. An empty list is `recompute`. What the map of the response does not know as the suggestion
     does is written in full.
     """
     members = suggestion_members(suggestion)
@@ -300,7 +293,7 @@ def _on(suggestion: Suggestion, held: Held) -> str | list[Any] | None:
     for table in (primary, *(table for table in versions if table != primary)):
         rows = [row for row in suggestion.rows if row.table == table]
         on += [[references[table], row.key, row.version] for row in rows] or [references[table]]
-    return on
+    return on if suggestion.rows or len(on) == 1 else " ".join(on)
 
 
 def resolved(suggestion: Suggestion, held: Held) -> Suggestion:
@@ -318,6 +311,8 @@ def resolved(suggestion: Suggestion, held: Held) -> Suggestion:
         return suggestion
     if on == []:
         return replace(suggestion, cache_hint=CacheHint.RECOMPUTE, more=more)
+    if isinstance(on, str) and " " in on:
+        on = on.split(" ")
     if isinstance(on, str):
         table = held.referred(on)
         hint = CacheHint.CACHEABLE
