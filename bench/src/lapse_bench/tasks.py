@@ -20,7 +20,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "POST /v1/conversions": "Adapt a recipe to a guest and a diet.",
 }
 """What a person would say. They name no field and no value: whoever read a fix out of them would
-have been told it by the benchmark (test_tasks_leak_nothing)."""
+have been told it by the benchmark (a test looks)."""
 
 
 def task_of(
