@@ -33,7 +33,7 @@ _SILENCES: Final = 2
 another kind, with no contract in it."""
 
 _LOSSES: Final = 3
-"""After so many answers in a row that said nothing in place of the map, it is not left out again."""
+"""After so many answers in a row that said nothing in place of the map, no more are asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,8 +263,8 @@ def compact_members(suggestion: Suggestion, held: Held) -> dict[str, Any]:
 
     `on` is a reference to the one table (Level 1), several of them with spaces between (the vector
     of Level 4), or a list with an entry for each row and each table without rows: `[reference, key,
-    version]` or `reference`. The table of `table` comes first. An empty list is `recompute`. What the map of the response does not know as the suggestion
-    does is written in full.
+    version]` or `reference`. The table of `table` comes first. An empty list is `recompute`. What
+    the map of the response does not know as the suggestion does is written in full.
     """
     members = suggestion_members(suggestion)
     if suggestion.cache_hint is CacheHint.RECOMPUTE and suggestion.table is None:
