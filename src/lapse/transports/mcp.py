@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lapse.contract import Consumption
 from lapse.errors import InvalidValue, MissingExtra
+from lapse.transports.digests import sent_of
+from lapse.transports.mcp_digests import announced
 from lapse.transports.mcp_exchange import (
     Called,
     NotOffered,
@@ -99,10 +101,12 @@ class RememberingClient:
         if self._prepare is not None:
             prepared = self._prepare(name, sent)
             sent = dict(await prepared if isawaitable(prepared) else prepared)
-        result = cast("object", await self._client.call_tool(name, sent, **options))
+        said = sent_of(self._memory, self.issuer)
+        told = announced(options, said)
+        result = cast("object", await self._client.call_tool(name, sent, **told))
         # A request for more input, which only a session hands out, answers nothing yet.
         if isinstance(result, CallToolResult):
-            called = Called(self.issuer, name, sent)
+            called = Called(self.issuer, name, sent, sent=said)
             await take_in(self._memory, called, _as_sent(result), self._read)
         return cast("CallToolResult", result)
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from lapse.contract import Lesson, TableChanges
 from lapse.errors import InvalidValue, MalformedMessage
 from lapse.ledger import encode
+from lapse.transports.mcp_digests import whole_reading
 from lapse.transports.waiting import off_loop_async
 from lapse.wire import read_changes, read_object_stamp, read_response
 from lapse.wire.mcp import KEY, VERSIONS, ToolReading, changes_uri, read_tool_result
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from lapse.contract import Envelope, Moved
     from lapse.ledger import JsonObject
-    from lapse.runtime import Memory
+    from lapse.runtime import Memory, Sent
     from lapse.runtime.signatures import Stamp
 
     Reader = Callable[[str], Awaitable[bytes]]
@@ -57,12 +58,14 @@ class Called:
         tool: its name, which is the operation that fixes are kept under.
         arguments: what it was called with, which is the request that fixes are kept for.
         applied: the ids of the fixes that were merged into the arguments.
+        sent: what the call said of the versions that are held; None: nothing.
     """
 
     issuer: str
     tool: str
     arguments: JsonObject
     applied: tuple[str, ...] = ()
+    sent: Sent | None = None
 
 
 def issuer_of_url(url: str) -> str:
@@ -110,6 +113,7 @@ async def take_in(
         memory.refused(called.issuer, refusal.reason)
     try:
         stamp = read_object_stamp(_member(_member(result.get("_meta"), KEY), "stamp"))
+        reading, stamp = whole_reading(memory, called.issuer, called.sent, result, reading, stamp)
         # A tool that fails says no more than that, and a fix that is merged again and again into
         # calls that fail would leave the agent no way out: any error speaks against it.
         accepted = result.get("isError") is not True
