@@ -19,6 +19,9 @@ QUICK: dict[str, tuple[Harm, Harm]] = {
     "dependency_cycle": ({"true_fixes_lost": 11}, {}),
     "reused_version": ({"stale_fixes_applied": 12}, {"stale_fixes_applied": 1}),
     "hostile_names": ({}, {}),
+    "merged_account": ({"parameters_injected": 60}, {}),
+    "merged_choice": ({"parameters_injected": 60}, {"parameters_injected": 60}),
+    "merged_and_said_again": ({"stale_fixes_applied": 120}, {"stale_fixes_applied": 24}),
 }
 SLOW: dict[str, tuple[Harm, Harm]] = {
     "forged_nothing_changed": ({"stale_fixes_applied": 12}, {"stale_fixes_applied": 1}),
@@ -35,6 +38,9 @@ SLOW: dict[str, tuple[Harm, Harm]] = {
     "false_drift": ({}, {}),
     "two_stories": ({"true_fixes_lost": 12}, {}),
     "rolled_back": ({"true_fixes_lost": 12}, {}),
+    "merged_extra": ({"parameters_injected": 60}, {}),
+    "merged_choice_listed": ({"parameters_injected": 60}, {}),
+    "merged_into_failure": ({"stale_fixes_applied": 60}, {"stale_fixes_applied": 12}),
     "silent_service": ({"stale_fixes_applied": 12}, {"stale_fixes_applied": 12}),
 }
 
@@ -53,6 +59,7 @@ def played(case: Case, before: dict[str, int], after: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 @pytest.mark.requirement("C-TRU-10", "C-TRU-13", "C-TRU-16", "C-TRU-20", "C-TRU-22")
+@pytest.mark.requirement("C-CLI-25", "C-CLI-26", "C-CLI-29")
 def test_an_attack_does_what_it_says_and_protection_helps(name: str) -> None:
     played(BY_NAME[name], *QUICK[name])
 
@@ -66,7 +73,7 @@ def test_a_longer_attack_does_what_it_says_and_protection_helps(name: str) -> No
 
 def test_every_case_is_tried_and_has_a_name_of_its_own() -> None:
     assert sorted(BY_NAME) == sorted([*QUICK, *SLOW])
-    assert len(BY_NAME) == len(CASES) == 18
+    assert len(BY_NAME) == len(CASES) == 24
 
 
 def test_a_result_that_is_bad_news_is_a_problem() -> None:

@@ -34,7 +34,18 @@ if TYPE_CHECKING:
     from lapse.server import ASGIApp, Receive, Scope, Send
     from lapse_bench.attacks.proxy import Tamper
 
-__all__ = ["ISSUER", "KEYS", "MINUTE", "SECOND", "Agent", "Case", "Run", "Shop", "attacked"]
+__all__ = [
+    "ISSUER",
+    "KEYS",
+    "MINUTE",
+    "OPERATION",
+    "SECOND",
+    "Agent",
+    "Case",
+    "Run",
+    "Shop",
+    "attacked",
+]
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
@@ -92,6 +103,7 @@ class Shop:
         self._table_of = {k: f"{TABLE}-{k}" if spread else TABLE for k in KEYS}
         self._secret: dict[str, str] = {}
         self.more: dict[str, Any] = {}
+        self.lies: dict[str, str] = {}
         self.restart({key: value(key) for key in KEYS}, "1.0.0")
 
     def restart(self, rows: Mapping[str, str], version: str) -> None:
@@ -144,7 +156,10 @@ class Shop:
         value = self._secret.get(key, tables[self._table_of.get(key, TABLE)].get(key))
         if value is None or request.get("value") == value:
             return None
-        fix = tables.suggest("SET_VALUE", {"value": value, **self.more}, when={"key": key})
+        offered = self.lies.get(key, value)
+        if request.get("value") == offered:  # its own lie: it does not say that again
+            return Violation(policy="value", title="The value is not right", detail="…")
+        fix = tables.suggest("SET_VALUE", {"value": offered, **self.more}, when={"key": key})
         return Violation(
             policy="value", title="The value is not right", detail="…", suggestions=(fix,)
         )
@@ -235,7 +250,7 @@ class Agent:
     @property
     def detected(self) -> list[str]:
         """The reasons for which something was not believed, in the order of their first use."""
-        telling = ("untrusted", "withheld", "quarantined", "refused")
+        telling = ("untrusted", "withheld", "quarantined", "refused", "declined", "disputed")
         found = (str(e.reason) for e in self.events if e.what in telling)
         return list(dict.fromkeys(reason for reason in found if reason not in _PEACEFUL))
 
