@@ -133,8 +133,8 @@ async def refresh(memory: Memory, issuer: str, read: Reader) -> bool:
         envelope = read_response((), body).envelope
         if envelope.table_versions is None:
             return False
-        reading = ToolReading(envelope)
         stamp = read_object_stamp(_member(_object(body), "stamp"))
+        reading = ToolReading(memory.digests.heard(issuer, None, envelope, None, stamp).envelope)
         await _receive(memory, Called(issuer, VERSIONS, {}), reading, stamp, read)
     except NotOffered:
         return False
