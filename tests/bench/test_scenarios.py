@@ -20,6 +20,9 @@ events:
   - {before: 12, table: active_csm_codes, kind: bump, version: "2.0.0"}
 """
 
+EVERY_LATER_ONE = (4, 7, 10, 12, 13, 18, 22, 25, 28, 31, 34)
+"""The governed episodes but for the first, in which nothing can be known."""
+
 
 def test_the_stream_has_three_blocks_of_four_classes() -> None:
     episodes = load("payments").episodes
@@ -41,8 +44,28 @@ def test_what_no_score_counts_is_an_index_list_in_the_file() -> None:
         "rotations-1": (12, 13),
         "rotations-2": (12, 13, 25, 28),
         "rotations-3": (12, 13, 22, 25, 31, 34),
+        "rotations-4": (12, 13, 18, 22, 25, 28, 31, 34),
+        "rotations-5": (7, 10, 12, 13, 18, 22, 25, 28, 31, 34),
+        "rotations-6": EVERY_LATER_ONE,
+        "rotations-8": EVERY_LATER_ONE,
+        "rotations-11": EVERY_LATER_ONE,
+        "channels": (),
+        "vectors": (),
         "story": (2,),
     }
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 8, 11])
+def test_a_rotation_never_brings_an_old_code_back(count: int) -> None:
+    scenario = load(f"rotations-{count}")
+    turns = [event for event in scenario.events if event.table == "active_csm_codes"]
+    codes = [event.rows["plan_partner_growth"] for event in turns]
+    assert len(turns) == count
+    assert len({str(row) for row in codes} | {"SUMMERSALE25"}) == count + 1
+    assert len({event.version for event in turns} | {"1.0.0"}) == count + 1
+    governed = [at for at, task in enumerate(scenario.episodes) if task.family == "governed"]
+    slots = {s for turn in turns for s in [at for at in governed if at >= turn.before][:2]}
+    assert set(scenario.excluded_slots) == slots
 
 
 def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:

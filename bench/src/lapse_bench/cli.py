@@ -40,7 +40,7 @@ from lapse_bench.options import (
     config_of,
 )
 from lapse_bench.provenance import gathered
-from lapse_bench.report_command import app as report_app
+from lapse_bench.report.command import app as report_app
 from lapse_bench.traces import SHIPPED as TRACES
 from lapse_bench.traces import described, fewer, find, read, thin
 
@@ -118,6 +118,9 @@ def run_organic(
     shipped: Annotated[
         bool, typer.Option("--shipped", help="Take the thinned copy even if the full one is here.")
     ] = False,
+    base_url: BaseUrl = "",
+    level: Level = 3,
+    prompting: PromptingBy = Prompting.PLAIN,
     seed: Seed = 0,
     form: Format = Form.TABLE,
     out: Out = None,
@@ -127,7 +130,7 @@ def run_organic(
     from lapse_bench.tables import organic_table
 
     names = chosen(_split(arms))
-    asked, probe = asked_for(planner, seed)
+    asked, probe = asked_for(planner, seed, base_url, level, prompting)
     found = find(trace, start=Path.cwd(), full=not shipped)
     whole = read(found.path, name=found.name)
     history = fewer(whole, tables=tables)
@@ -148,8 +151,8 @@ def run_organic(
         probe=probe,
         config={
             "planner": planner,
+            **config_of(seed, level, prompting),
             "episodes": episodes,
-            "seed": seed,
             "most_tables": tables,
             "thinned_copy": found.thinned,
             "tables_left_out": described(whole)["tables"] - described(history)["tables"],

@@ -19,6 +19,13 @@ SHIPPED: Final = (
     "rotations-1",
     "rotations-2",
     "rotations-3",
+    "rotations-4",
+    "rotations-5",
+    "rotations-6",
+    "rotations-8",
+    "rotations-11",
+    "channels",
+    "vectors",
     "story",
 )
 """The scenarios that a user can name."""
