@@ -10,6 +10,7 @@ import typer
 
 from lapse.cli.metrics import AliasTables, ClientHeader, WithMetrics, around_gateway
 from lapse.cli.output import Format, FormatOption, counted, errors_explained, print_json, say, warn
+from lapse.cli.signing import Alias, Epoch, Issuer, Sign, aliases_of, signing_of
 from lapse.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ def gateway(
     metrics: WithMetrics = False,
     alias_tables: AliasTables = False,
     client_header: ClientHeader = None,
+    sign: Sign = None,
+    issuer: Issuer = None,
+    epoch: Epoch = None,
+    alias: Alias = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Give an existing API the contract: a reverse proxy that knows the API's document."""
@@ -95,6 +100,8 @@ def gateway(
             operator_token=operator_token,
             location=location,
             state_file=state,
+            signing=signing_of(sign, issuer=issuer, epoch=epoch, host=host, port=port),
+            aliases=aliases_of(alias),
         )
         serve_gateway(
             made,

@@ -24,6 +24,7 @@ from lapse.cli.output import (
     warn,
 )
 from lapse.cli.preflight import preflight
+from lapse.cli.signing import Alias, Epoch, Issuer, Sign, aliases_of, signing_of
 from lapse.errors import InvalidValue, MissingExtra
 
 __all__ = ["app", "main"]
@@ -112,6 +113,10 @@ def serve(
     metrics: WithMetrics = False,
     alias_tables: AliasTables = False,
     client_header: ClientHeader = None,
+    sign: Sign = None,
+    issuer: Issuer = None,
+    epoch: Epoch = None,
+    alias: Alias = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Run a contract server from one file."""
@@ -134,6 +139,8 @@ def serve(
             state_file=state,
             bound=bound,
             around=around(metrics, alias_tables=alias_tables, client_header=client_header),
+            signing=signing_of(sign, issuer=issuer, epoch=epoch, host=host, port=port),
+            aliases=aliases_of(alias),
         )
     if format_ is Format.TABLE:
         say("Stopped; requests that were open have been answered.")

@@ -22,7 +22,8 @@ from lapse.server.contract import Contract
 from lapse.server.strict_yaml import read_yaml
 
 if TYPE_CHECKING:
-    from lapse.contract import Policy
+    from lapse.contract import Aliases, Policy
+    from lapse.server.signing import Signing
 
 __all__ = ["application", "load", "parse"]
 
@@ -43,6 +44,8 @@ def load(
     operator_token: str | None = None,
     location: str = "/contract",
     state_file: str | Path | None = None,
+    signing: Signing | None = None,
+    aliases: Aliases | None = None,
 ) -> tuple[Contract, tuple[Policy, ...]]:
     """The contract and the policies that a file declares.
 
@@ -52,6 +55,8 @@ def load(
         operator_token: as `Contract`.
         location: as `Contract`.
         state_file: as `Contract`.
+        signing: as `Contract`.
+        aliases: as `Contract`.
 
     Raises:
         InvalidValue: the file cannot be read, or something in it is not as it should be.
@@ -70,5 +75,7 @@ def load(
         operator_token=operator_token,
         location=location,
         state_file=state_file,
+        signing=signing,
+        aliases=aliases,
     )
     return contract, declared.policies

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from lapse.contract import Aliases
     from lapse.server.contract import Contract
     from lapse.server.exchange import ASGIApp
+    from lapse.server.signing import Signing
 
 __all__ = ["run", "serve"]
 
@@ -34,7 +36,7 @@ _BACKLOG = 2048
 _LAST_PORT = 65_535
 
 
-def serve(
+def serve(  # noqa: PLR0913 - as many choices as a service has
     path: str | Path,
     *,
     host: str = "127.0.0.1",
@@ -43,6 +45,8 @@ def serve(
     state_file: str | Path | None = None,
     bound: Callable[[str, int], None] | None = None,
     around: Callable[[ASGIApp, Contract], ASGIApp] | None = None,
+    signing: Signing | None = None,
+    aliases: Aliases | None = None,
 ) -> None:
     """Serve the tables, rules and policies of a file; returns when SIGINT or SIGTERM arrives.
 
@@ -54,12 +58,20 @@ def serve(
         state_file: where versions, rows and the change log are kept over restarts; None: nowhere.
         bound: told the address once connections are accepted.
         around: puts something around the application, such as metrics.
+        signing: signs what is said about the tables; None: nothing is signed.
+        aliases: what tables and rows are called on the wire; None: by their names.
 
     Raises:
         InvalidValue: the file, the address or the port cannot be used.
         StoreError: the state file cannot be used.
     """
-    contract, policies = load(path, operator_token=operator_token, state_file=state_file)
+    contract, policies = load(
+        path,
+        operator_token=operator_token,
+        state_file=state_file,
+        signing=signing,
+        aliases=aliases,
+    )
     app = application(contract, policies)
     run(app if around is None else around(app, contract), host=host, port=port, bound=bound)
 

@@ -8,5 +8,6 @@ it, then take the old one away when nothing signed with it is left.
 """
 
 from lapse.signing.hmac_keys import HmacKeys
+from lapse.signing.private_files import read_secret
 
-__all__ = ["HmacKeys"]
+__all__ = ["HmacKeys", "read_secret"]

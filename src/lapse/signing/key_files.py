@@ -13,21 +13,15 @@ refused if it is not. A key set holds public keys and is what clients pin; it ma
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from lapse.errors import (
-    InvalidValue,
-    StoreCorrupt,
-    StoreError,
-    StoreReadOnly,
-    StoreUnavailable,
-)
+from lapse.errors import InvalidValue, StoreCorrupt
 from lapse.signing.ed25519 import Ed25519Signer, new_secret
+from lapse.signing.private_files import promised, read_private
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["read_key_set", "read_signer", "write_key", "write_key_set"]
 
 _PRIVATE: Final = 0o600
-_OTHERS: Final = 0o077
 _KEY_BYTES: Final = 32
 
 
@@ -65,7 +58,7 @@ def write_key(path: str | Path, key: str, *, secret: bytes | None = None) -> Ed2
         remedy = "name a file that does not exist: a key that is in use must not be written over"
         raise InvalidValue("path", str(path), remedy) from None
     except OSError as failure:
-        raise _promised(failure, Path(path)) from failure
+        raise promised(failure, Path(path)) from failure
     return signer
 
 
@@ -77,15 +70,7 @@ def read_signer(path: str | Path) -> Ed25519Signer:
         StoreError: it cannot be read, or holds no private key. Its content is never repeated.
     """
     place = Path(path)
-    try:
-        descriptor = os.open(place, os.O_RDONLY)
-        with os.fdopen(descriptor, "rb") as file:
-            mode = os.fstat(descriptor).st_mode & 0o777
-            text = file.read()
-    except OSError as failure:
-        raise _promised(failure, place) from failure
-    if mode & _OTHERS:
-        raise InvalidValue(f"mode of {place}", f"{mode:03o}", "take others' rights: chmod 600")
+    text = read_private(place)
     match _parsed(text, place):
         case {"kty": "OKP", "crv": "Ed25519", "kid": str(key), "d": str(secret)} if key:
             decoded = _bytes(secret)
@@ -110,7 +95,7 @@ def write_key_set(path: str | Path, keys: Mapping[str, bytes]) -> None:
         beside.write_bytes(json.dumps(body, indent=1).encode() + b"\n")
         beside.replace(place)
     except OSError as failure:
-        raise _promised(failure, place) from failure
+        raise promised(failure, place) from failure
 
 
 def read_key_set(path: str | Path) -> dict[str, bytes]:
@@ -123,7 +108,7 @@ def read_key_set(path: str | Path) -> dict[str, bytes]:
     try:
         text = place.read_bytes()
     except OSError as failure:
-        raise _promised(failure, place) from failure
+        raise promised(failure, place) from failure
     listed = _parsed(text, place).get("keys")
     found: dict[str, bytes] = {}
     for jwk in cast("list[object]", listed) if isinstance(listed, list) else []:
@@ -164,9 +149,3 @@ def _bytes(text: str) -> bytes | None:
     except ValueError:
         return None
     return data if len(data) == _KEY_BYTES else None
-
-
-def _promised(failure: OSError, place: Path) -> StoreError:
-    if isinstance(failure, PermissionError) or failure.errno == errno.EROFS:
-        return StoreReadOnly(f"{place} may not be read or written; change its mode or its place")
-    return StoreUnavailable(f"{place} cannot be used ({failure.strerror}); check its directory")
