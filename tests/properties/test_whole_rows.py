@@ -53,7 +53,10 @@ steps = st.lists(
 
 
 def record(number: int, step: Step) -> Record:
-    stamps = vector(Stamp(source, step.version) for source in step.rests_on)
+    # Only a row's version varies here: what has a mark may not be passed by.
+    stamps = vector(
+        Stamp(source, step.version if source.kind == "row" else "1") for source in step.rests_on
+    )
     return Record(
         id=f"r{number}",
         kind=Kind.FIX,

@@ -162,20 +162,22 @@ class ByRow:
             return
         issuer, table = moved.source.issuer, moved.source.name
         for key, version in changes.rows.items():
-            yield from _on_row(state, Source.row(issuer, table, key), version)
+            row = Source.row(issuer, table, key)
+            for was, ids in _seen(state, row):
+                if was != version:
+                    yield Evict(ids, Reason.ROW_MOVED, row, was, version)
         if changes.rows:
-            yield from _without_row(state, moved)
+            whole = state.index.directly_on(moved.source)
+            yield from _all(moved, Reason.ROW_UNKNOWN, whole)
         if self.graph:
             for other, key in changes.downstream:
-                yield from _downstream(state, Source.row(issuer, other, key))
+                row = Source.row(issuer, other, key)
+                for was, ids in _seen(state, row):
+                    yield Evict(ids, Reason.DOWNSTREAM, row, was, None)
 
 
-def _everything(state: State, moved: Moved, reason: Reason) -> Iterator[Evict]:
-    yield from _all(moved, reason, state.index.on(moved.source))
-
-
-def _without_row(state: State, moved: Moved) -> Iterator[Evict]:
-    yield from _all(moved, Reason.ROW_UNKNOWN, state.index.directly_on(moved.source))
+def _everything(state: State, moved: Moved, reason: Reason) -> Iterable[Evict]:
+    return _all(moved, reason, state.index.on(moved.source))
 
 
 def _all(moved: Moved, reason: Reason, ids: Collection[str]) -> Iterator[Evict]:
@@ -183,30 +185,17 @@ def _all(moved: Moved, reason: Reason, ids: Collection[str]) -> Iterator[Evict]:
         yield Evict(_ordered(ids), reason, moved.source, moved.was, moved.now)
 
 
-def _on_row(state: State, row: Source, version: str | None) -> Iterator[Evict]:
-    for was, ids in _seen(state, row):
-        if was != version:
-            yield Evict(ids, Reason.ROW_MOVED, row, was, version)
-
-
-def _downstream(state: State, row: Source) -> Iterator[Evict]:
-    for was, ids in _seen(state, row):
-        yield Evict(ids, Reason.DOWNSTREAM, row, was, None)
-
-
-def _seen(state: State, row: Source) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+def _seen(state: State, row: Source) -> Iterable[tuple[str | None, tuple[str, ...]]]:
     """The versions at which a row's records saw it, each with those records."""
     held = state.index.row(row)
     if held is None:
-        return
+        return ()
     if isinstance(held.ids, tuple):
-        yield held.version, held.ids
-        return
+        return ((held.version, held.ids),)
     by_version: dict[str | None, list[str]] = {}
     for name in sorted(held.ids):
         by_version.setdefault(_stamped(state.record(name), row), []).append(name)
-    for version, ids in by_version.items():
-        yield version, tuple(ids)
+    return [(version, tuple(ids)) for version, ids in by_version.items()]
 
 
 def _once(evictions: Iterable[Evict]) -> list[Evict]:
@@ -214,10 +203,11 @@ def _once(evictions: Iterable[Evict]) -> list[Evict]:
     found: list[Evict] = []
     gone: set[str] = set()
     for evict in evictions:
-        left = evict.besides(gone) if found else evict
+        if found:
+            gone.update(found[-1].ids)
+        left = evict.besides(gone) if gone else evict
         if left is not None:
             found.append(left)
-            gone.update(left.ids)
     return found
 
 

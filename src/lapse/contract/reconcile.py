@@ -19,7 +19,6 @@ unloaded only by a response that carries the whole map.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from lapse.contract.applied import came_of, reinstated
@@ -94,7 +93,11 @@ def needs_changes(policy: EvictionPolicy, moves: Sequence[Moved]) -> tuple[Moved
     """The moves about which the policy wants to know what changed."""
     if not policy.asks:
         return ()
-    return tuple(move for move in moves if move.source.kind == "table" and move.was is not None)
+    return tuple(move for move in moves if _can_be_asked(move))
+
+
+def _can_be_asked(move: Moved) -> bool:
+    return move.source.kind == "table" and move.was is not None
 
 
 def settle(
@@ -114,8 +117,7 @@ def settle(
     """
     verdicts: list[Settlement] = []
     gone: set[str] = set()
-    lost: Counter[Source] = Counter()
-    asked = {move.source for move in needs_changes(policy, moves)}
+    lost: dict[Source, int] = {}
     for move in moves:
         mark = state.mark(move.source)
         held = state.index.on(move.source)
@@ -123,27 +125,35 @@ def settle(
             continue  # somebody else has settled it since
         answer = answers.get((move.source, move.was))
         now = move.now
-        if move.source in asked:
+        if policy.asks and _can_be_asked(move):
             if answer is None:
                 # What was seen and not explained stays so, whatever an older response says since.
                 if now not in (mark.observed, mark.reconciled):
                     verdicts.append(Suspend(move, len(held)))
                 continue
             now = answer.version  # the later word
-        known = Moved(move.source, move.was, now)
+        known = move if now == move.now else Moved(move.source, move.was, now)
         found = policy.evictions(state, known, answer)
         evictions = [e for f in found if (e := f.besides(gone))] if gone else found
         if not evictions and mark.settled and now == mark.reconciled:
             continue  # the response was an old one, and nothing has moved
-        left = len(held) - lost[move.source] - _number_under(state, evictions, move.source)
+        left = len(held) - lost.get(move.source, 0) - _number_under(state, evictions, move.source)
         if len(moves) > 1:
-            for evict in evictions:
-                gone.update(evict.ids)
-                for record in state.live(evict.ids):
-                    lost.update({stamp.source.container for stamp in record.stamps})
+            _count_out(state, evictions, gone, lost)
         verdicts += evictions
         verdicts += _restamped(policy, known, left)
     return tuple(verdicts)
+
+
+def _count_out(
+    state: State, evictions: Sequence[Evict], gone: set[str], lost: dict[Source, int]
+) -> None:
+    """Add the evicted to what is gone, and to what each of their sources has lost."""
+    for evict in evictions:
+        gone.update(evict.ids)
+        for record in state.live(evict.ids):
+            for source in {stamp.source.container for stamp in record.stamps}:
+                lost[source] = lost.get(source, 0) + 1
 
 
 def _restamped(policy: EvictionPolicy, known: Moved, left: int) -> Iterator[Restamp | Alert]:

@@ -68,7 +68,8 @@ class Index:
     """An inverted index over dependency vectors; single-owner, not thread-safe.
 
     Args:
-        gone: the ids of records that were dropped with their row and are not swept yet.
+        gone: the ids of records that no longer count; those that were dropped with their row lie
+            under other things until they are swept.
     """
 
     __slots__ = ("_alike", "_gone", "_left", "_others", "_tables")

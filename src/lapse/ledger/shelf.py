@@ -18,8 +18,8 @@ class Shelf:
     A record that is put again under its key takes its own place.
 
     Args:
-        gone: the ids of records that are still on the shelf and no longer count; the owner adds to
-            them, and takes those records out when it finds the time.
+        gone: the ids of records that no longer count, though they may still lie here; the owner
+            adds to them, and takes those records out when it finds the time.
     """
 
     __slots__ = ("_gone", "_held")
@@ -41,6 +41,13 @@ class Shelf:
         if isinstance(held, Record):
             return () if gone and held.id in gone else (held,)
         return tuple(record for name, record in held.items() if name not in gone)
+
+    def holds(self, key: str, record: Record) -> bool:
+        """Whether a record lies here, whether or not it still counts."""
+        held = self._held.get(record.issuer, _EMPTY).get(key)
+        return held is not None and (
+            held.id == record.id if isinstance(held, Record) else record.id in held
+        )
 
     def put(self, key: str, record: Record) -> None:
         """Add a record under a key, or put another version of it in its place."""

@@ -19,8 +19,8 @@ Rules of the fold:
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from lapse.errors import IllegalChange, UnknownRecord
@@ -67,11 +67,11 @@ class State:
         self.head = head
         self._records: dict[str, Record] = {}
         self._ended: dict[str, Status] = {}  # of those records that no longer live
-        self._unswept: dict[str, Status] = {}  # of the ended, those that still lie somewhere
+        self._unswept: deque[str] = deque()  # of the ended, those that may still lie somewhere
         self._marks = Marks()
-        self.index = Index(self._unswept)
-        self._by_slot = Shelf(self._unswept)
-        self._by_topic = Shelf(self._unswept)
+        self.index = Index(self._ended)
+        self._by_slot = Shelf(self._ended)
+        self._by_topic = Shelf(self._ended)
 
     @classmethod
     def restore(cls, head: Head, records: Iterable[Record], marks: Mapping[Source, Mark]) -> State:
@@ -224,9 +224,8 @@ class State:
     def _drop(self, rows: dict[Source, Row]) -> None:
         for source, row in rows.items():
             self.index.drop(source, row)
-            gone = dict.fromkeys(row.ids, Status.EVICTED)
-            self._ended.update(gone)
-            self._unswept.update(gone)
+            self._ended.update(dict.fromkeys(row.ids, Status.EVICTED))
+            self._unswept += row.ids
 
     def _read(self, change: Change, ahead: _Ahead) -> list[_Meaning]:
         """What each part means, or a refusal; `ahead` moves on, the state does not."""
@@ -319,8 +318,8 @@ class State:
         self._by_slot.put(record.slot, record)
         self._by_topic.put(record.topic, record)
         self.index.add(record)
-        for name in list(islice(self._unswept, _SWEPT)):
-            self._sweep(name)
+        for _ in range(min(_SWEPT, len(self._unswept))):
+            self._sweep(self._unswept.popleft())
 
     def _replace(self, record: Record) -> None:
         self._records[record.id] = record
@@ -328,10 +327,11 @@ class State:
         self._by_topic.put(record.topic, record)
 
     def _leave(self, record_id: str) -> None:
-        if record_id in self._unswept:
-            self._sweep(record_id)
         record = self._records.get(record_id)
-        if record is None or record_id in self._ended:
+        if record is None:
+            return
+        if record_id in self._ended:
+            self._sweep(record_id)
             return
         self._by_slot.take(record.slot, record)
         self._by_topic.take(record.topic, record)
@@ -339,7 +339,8 @@ class State:
 
     def _sweep(self, record_id: str) -> None:
         record = self._records[record_id]
-        del self._unswept[record_id]
+        if not self._by_slot.holds(record.slot, record):
+            return  # it left by itself, or was purged before its turn came
         self._by_slot.take(record.slot, record)
         self._by_topic.take(record.topic, record)
         self.index.sweep(record)
