@@ -73,13 +73,16 @@ def test_organic_takes_any_file_of_the_form(tmp_path: Path) -> None:
     [
         (["run", "payments", "--arms", "A9"], "arms is 'A9': name some of A0, A1"),
         (["run", "payments", "--planner", "gpt"], "planner is 'gpt': name one of oldest, newest"),
+        (["run", "recipes", "--planner", "openai:"], "planner is 'openai:': name the model"),
+        (["run", "payments", "--planner", "openai:gpt-9"], "OPENAI_API_KEY is None: set it to"),
         (["run", "organic", "--trace", "nowhere"], "trace is 'nowhere': name one of twilio"),
         (["speed", "--only", "luck"], "only is 'luck': name some of validated_get"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(
-    tmp_path: Path, arguments: list[str], says: str
+    tmp_path: Path, arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     done = run(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: {says}")

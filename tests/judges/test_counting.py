@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapse.contract import Fix, word
+from lapse.contract import Consumption, Fix, word
 from lapse.errors import InvalidValue
 from lapse.judges import (
     SCRIPTED,
@@ -14,12 +14,14 @@ from lapse.judges import (
     Move,
     Offer,
     Probe,
+    Prompting,
     Refusal,
     Task,
     TokenCounter,
     Tokens,
     counter_named,
 )
+from lapse.judges.prompting import after_refusal, at_first
 from lapse.ledger import Interval, JsonObject, Kind, Record
 
 TASK = Task(operation="POST /v1/subscriptions", request={"plan": "growth"}, words="Subscribe.")
@@ -88,6 +90,20 @@ def test_what_a_planner_counts_itself_is_left_alone(counter: TokenCounter) -> No
     assert planner.first(TASK, (FIX,)).tokens == Tokens(7, 5, 3)
     assert planner.again(TASK, {}, Refusal()).tokens == Tokens(9, 5)
     assert (planner.name, planner.probe()) == ("billed", Probe("billed", "billed"))
+
+
+@pytest.mark.parametrize("prompting", Prompting)
+@pytest.mark.parametrize("level", Consumption)
+def test_what_is_counted_is_what_a_model_would_be_sent(
+    counter: TokenCounter, level: Consumption, prompting: Prompting
+) -> None:
+    planner = Counted(SCRIPTED["newest"], counter, level=level, prompting=prompting)
+    said = at_first(TASK, (FIX,), level=level, prompting=prompting).messages
+    assert planner.first(TASK, (FIX,)).tokens.prompt == sum(counter.count(m.content) for m in said)
+    answer = Refusal(title="No", offers=(Offer("ADD", {"promotion_code": "A"}),))
+    said = after_refusal(TASK, TASK.request, answer, prompting=prompting).messages
+    again = planner.again(TASK, TASK.request, answer)
+    assert again.tokens.prompt == sum(counter.count(m.content) for m in said)
 
 
 def test_an_unknown_encoding_is_refused() -> None:

@@ -43,6 +43,7 @@ from lapse_bench.provenance import gathered
 from lapse_bench.report.command import app as report_app
 from lapse_bench.traces import SHIPPED as TRACES
 from lapse_bench.traces import described, fewer, find, read, thin
+from lapse_bench.wire.command import wire as count_wire
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,6 +60,7 @@ app.add_typer(run_app, name="run")
 run_app.command("foresight")(run_foresight)
 run_app.command("gateway")(run_gateway)
 app.add_typer(attack_app, name="attack")
+app.command("wire")(count_wire)
 app.add_typer(report_app, name="report")
 
 

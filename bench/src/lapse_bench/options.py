@@ -11,6 +11,7 @@ import typer
 from pydantic import SecretStr
 
 from lapse.contract import Consumption
+from lapse.errors import InvalidValue
 from lapse.judges import PlannerSettings, Prompting
 from lapse_bench.planners import counted, probed
 
@@ -31,6 +32,11 @@ __all__ = [
     "asked_for",
     "config_of",
 ]
+
+
+_WITH_KEYS = ("openai", "anthropic")
+"""The planners that ask a service; its key is in the environment, where no list of processes and no
+history of commands shows it."""
 
 
 class Form(StrEnum):
@@ -85,7 +91,11 @@ def asked_for(
     prompting: Prompting = Prompting.PLAIN,
 ) -> tuple[Planner, Probe]:
     """The planner of a command and who answered for it; its key is in the environment."""
-    key = environ.get(f"{name.partition(':')[0].upper()}_API_KEY")
+    kind, colon, model = name.partition(":")
+    variable = f"{kind.upper()}_API_KEY"
+    key = environ.get(variable)
+    if kind in _WITH_KEYS and colon and model and not key:
+        raise InvalidValue(variable, key, f"set it to the key of the service behind {name}")
     settings = PlannerSettings(
         seed=seed,
         level=Consumption(level),
@@ -94,7 +104,7 @@ def asked_for(
         base_url=base_url or None,
     )
     planner, probe = probed(name, settings)
-    return counted(planner), probe
+    return counted(planner, settings), probe
 
 
 def config_of(

@@ -47,10 +47,11 @@ def planner(name: str, *, seed: int = 0) -> Planner:
     return probed(name, PlannerSettings(seed=seed))[0]
 
 
-def counted(planner: Planner) -> Planner:
+def counted(planner: Planner, settings: PlannerSettings | None = None) -> Planner:
     """The planner, with what its requests would cost a model where no model counts for itself."""
+    settings = settings or PlannerSettings()
     if planner.name in SCRIPTED or planner.name.startswith(STAND_IN):
-        return Counted(planner, _counter())
+        return Counted(planner, _counter(), level=settings.level, prompting=settings.prompting)
     return planner
 
 

@@ -12,9 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from warnings import catch_warnings, simplefilter
 
+from lapse.contract import Consumption
 from lapse.errors import InvalidValue, MissingExtra
 from lapse.judges.planning import NO_TOKENS, Tokens
-from lapse.judges.prompting import after_refusal, at_first
+from lapse.judges.prompting import Prompting, after_refusal, at_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,10 +82,14 @@ class Counted:
     Attributes:
         planner: does the work; what it counts itself is left as it is.
         counter: counts for it.
+        level: how a model would be shown fixes.
+        prompting: the words that would stand around a task.
     """
 
     planner: Planner
     counter: TokenCounter
+    level: Consumption = Consumption.AMENDED
+    prompting: Prompting = Prompting.PLAIN
 
     @property
     def name(self) -> str:
@@ -98,12 +103,14 @@ class Counted:
     def first(self, task: Task, fixes: Sequence[Fix]) -> Move:
         """The planner's first attempt, and what reading task and memory would have cost."""
         move = self.planner.first(task, fixes)
-        return self._billed(move, at_first(task, fixes))
+        prompt = at_first(task, fixes, level=self.level, prompting=self.prompting)
+        return self._billed(move, prompt)
 
     def again(self, task: Task, sent: JsonObject, refusal: Refusal) -> Move:
         """The planner's next attempt, and what reading the refusal would have cost."""
         move = self.planner.again(task, sent, refusal)
-        return self._billed(move, after_refusal(task, sent, refusal))
+        prompt = after_refusal(task, sent, refusal, prompting=self.prompting)
+        return self._billed(move, prompt)
 
     def _billed(self, move: Move, prompt: Prompt) -> Move:
         if move.tokens != NO_TOKENS:
