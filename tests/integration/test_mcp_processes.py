@@ -281,6 +281,7 @@ def test_the_transcript_shows_what_it_says() -> None:
         (["--url", "http://host.example", "--", "cmd"], "one of the two"),
         (["--url", "host.example"], "pass an address"),
         (["--consume", "all", "--", "cmd"], "pick one of watch, brief, apply"),
+        (["--allow", "amount", "--", "cmd"], "pass --consume apply"),
         (["--header", "nothing", "--url", "http://host.example"], "pass NAME: VALUE"),
     ],
 )

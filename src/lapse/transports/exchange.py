@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import parse_qsl, urlencode
 
@@ -46,6 +46,7 @@ __all__ = [
     "next_question",
     "question_url",
     "steps_of",
+    "unread",
 ]
 
 BODY_LIMIT = 1 << 20
@@ -167,6 +168,11 @@ def steps_of(
     stamp = read_http_stamp(headers)
     envelope, stamp = expanded(memory, asked, headers, reading.envelope, stamp)
     return envelope, _steps(memory, asked, envelope, stamp)
+
+
+def unread(asked: Asked) -> Asked:
+    """The exchange when its body was not read: a success may say there that it is none."""
+    return replace(asked, status=0) if _OK <= asked.status < _REDIRECTS else asked
 
 
 def _steps(memory: Memory, asked: Asked, envelope: Envelope, stamp: Stamp) -> Steps | None:

@@ -37,6 +37,7 @@ from lapse.transports.exchange import (
     next_question,
     question_url,
     steps_of,
+    unread,
 )
 from lapse.transports.http_amending import EXTENSION, Amending, applied_to
 from lapse.transports.waiting import off_loop_sync, said_sync
@@ -200,6 +201,7 @@ class _Taking:
         self._wrapped = wrapped
         self._asked = asked
         self._headers = response.headers
+        self._has_body = carries_json(response)
         self._forwarded = forwarded
         self._begun = False
         self._open: tuple[Envelope, Steps, Moved] | None = None
@@ -220,7 +222,9 @@ class _Taking:
                 self._memory.refused(self._asked.issuer, missed, "body")
             if coded and body is not None:
                 body = self._decoded(body)
-            envelope, steps = steps_of(self._memory, self._asked, self._headers.raw, body)
+            missing = self._has_body and body is None
+            asked = unread(self._asked) if missing else self._asked
+            envelope, steps = steps_of(self._memory, asked, self._headers.raw, body)
             if steps is not None:
                 self._step(envelope, steps, None)
         except Exception as failure:  # noqa: BLE001 - the wrapped call stands, whatever happens here

@@ -431,6 +431,24 @@ def test_an_acceptance_without_a_word_of_the_contract_confirms() -> None:
     assert len(scene.memory.record(fix).receipts) == 2
 
 
+@pytest.mark.requirement("C-CLI-29")
+def test_a_success_whose_body_nobody_read_confirms_nothing() -> None:
+    scene = Scene()
+    fix = scene.learn()
+    body = json.dumps({"success": False}).encode()
+
+    class Slow(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield body
+
+    scene.shop.answer = lambda _members: httpx2.Response(200, headers=JSON, stream=Slow())
+    with scene.client.stream("POST", URL, json={"plan": "growth"}) as response:
+        assert response.extensions["lapse"].amendment.merged
+    assert len(scene.memory.record(fix).receipts) == 1
+    scene.order()  # and this one is read to its end
+    assert scene.memory.record(fix).status is Status.DISPUTED
+
+
 @pytest.mark.requirement("C-CLI-30")
 @pytest.mark.parametrize("says", [True, False, None, 1, "yes"])
 def test_only_true_is_a_yes(says: object) -> None:
