@@ -49,7 +49,10 @@ def test_ten_records_rest_on_a_row_and_each_is_found_by_its_slot() -> None:
     assert all(state.first_usable(ISSUER, slot(index)) for index in range(1_000))
 
 
-@pytest.mark.parametrize("make", [evictions.row_eviction, evictions.row_eviction_with_entry])
+@pytest.mark.parametrize(
+    "make",
+    [evictions.row_eviction, evictions.row_eviction_swept, evictions.row_eviction_with_entry],
+)
 def test_both_sides_evict_the_same_records(
     make: type[evictions.row_eviction],  # type: ignore[valid-type]
 ) -> None:

@@ -141,6 +141,9 @@ def test_what_is_left_of_rows_is_swept_as_records_come_in(gone: int, written: in
     swept = min(gone, 4 * written)
     assert len(state._unswept) == gone - swept  # pyright: ignore[reportPrivateUsage]
     assert len(state.index.on(rules)) == written
+    state.sweep()
+    assert not state._unswept  # pyright: ignore[reportPrivateUsage]
+    assert len(state.index.on(rules)) == written
 
 
 def test_a_state_without_changes_carries_nothing() -> None:

@@ -318,7 +318,18 @@ class State:
         self._by_slot.put(record.slot, record)
         self._by_topic.put(record.topic, record)
         self.index.add(record)
-        for _ in range(min(_SWEPT, len(self._unswept))):
+        self.sweep(_SWEPT)
+
+    def sweep(self, most: int | None = None) -> None:
+        """Take out what is left of records that went with their row; every write sweeps a few.
+
+        Nothing is answered otherwise afterwards: it is work that an eviction has put off.
+
+        Args:
+            most: of how many records; of all when left out.
+        """
+        waiting = len(self._unswept)
+        for _ in range(waiting if most is None else min(most, waiting)):
             self._sweep(self._unswept.popleft())
 
     def _replace(self, record: Record) -> None:

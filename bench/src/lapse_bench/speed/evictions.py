@@ -3,6 +3,9 @@
 Durability apart: the entry of the ledger (digests, salts, the link of the chain) is drafted and
 sealed outside the measured time, because it exists to be stored. `row_eviction_with_entry` measures
 it all.
+
+An eviction leaves its records in places where nothing finds them any more, as the reference leaves
+their ids: later writes sweep them, a few each. `row_eviction_swept` sweeps them at once.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from lapse_bench.speed.records import ISSUER, PER_ROW, TABLES
 if TYPE_CHECKING:
     from lapse.ledger import Change, Source, State
 
-__all__ = ["Bare", "row_eviction", "row_eviction_with_entry"]
+__all__ = ["Bare", "row_eviction", "row_eviction_swept", "row_eviction_with_entry"]
 
 _TURNS = 200
 
@@ -83,6 +86,15 @@ class _Moves:
 
 def row_eviction(state: State, bare: Bare) -> Pair:
     """Decide which fixes go and let go of them, against the deletion of their entries."""
+    return _row_eviction(state, bare, name="row_eviction")
+
+
+def row_eviction_swept(state: State, bare: Bare) -> Pair:
+    """As `row_eviction`, and everything that it puts off is done as well."""
+    return _row_eviction(state, bare, name="row_eviction_swept", swept=True)
+
+
+def _row_eviction(state: State, bare: Bare, *, name: str, swept: bool = False) -> Pair:
     rows = _spread(bare)
     moves, left, ids = _Moves(rows, _versions(state)), iter(rows), RandomIds()
     ready: list[tuple[Moved, TableChanges, list[Change]]] = []
@@ -98,9 +110,11 @@ def row_eviction(state: State, bare: Bare) -> Pair:
         settle(state, A2D, [moved], {(moved.source, moved.was): changes})
         for change in sealed:
             state.apply(change)
+        if swept:
+            state.sweep()
 
     return Pair(
-        name="row_eviction",
+        name=name,
         ours=ours,
         theirs=lambda: bare.evict(next(left)),
         calls=1,
@@ -108,8 +122,9 @@ def row_eviction(state: State, bare: Bare) -> Pair:
         goal=3.0,
         ours_does=f"contract.settle at row granularity (which of {len(state):,} records rest on "
         "the row that changed, and why: "
-        f"{PER_ROW}), then State.apply of the eviction and of the table's new version (status, "
-        "slot, topic, every index)",
+        f"{PER_ROW}), then State.apply of the eviction and of the table's new version (no "
+        "question finds the records any more)"
+        + (", then State.sweep (slot, topic, every index)" if swept else ""),
         theirs_does=f"dict.pop of the row's set of ids, then {PER_ROW} dict deletions, among "
         f"{len(state):,} entries",
         prepare=prepare,

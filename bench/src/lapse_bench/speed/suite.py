@@ -35,7 +35,12 @@ RATIOS: Final = (
 )
 """The ratios that have goals; others beside them say what lies around the measured path."""
 
-_BESIDE: Final = ("validated_get_unsettled", "row_eviction_with_entry", "durable_learn")
+_BESIDE: Final = (
+    "validated_get_unsettled",
+    "row_eviction_swept",
+    "row_eviction_with_entry",
+    "durable_learn",
+)
 _THROUGHPUTS: Final = {
     "middleware_throughput": throughput.GOAL,
     "signed_throughput": throughput.SIGNED_GOAL,
@@ -137,6 +142,7 @@ def _over_records(
 ) -> Iterator[Measured]:
     named = {
         "row_eviction": evictions.row_eviction,
+        "row_eviction_swept": evictions.row_eviction_swept,
         "row_eviction_with_entry": evictions.row_eviction_with_entry,
     }
     if not wanted & named.keys():
