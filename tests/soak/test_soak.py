@@ -13,6 +13,7 @@ import contextlib
 import gc
 import json
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -159,6 +160,11 @@ class Service:
             if line == "}\n":
                 break
         self.base: str = json.loads("".join(lines))["address"]
+
+    def resident_bytes(self) -> int:
+        """How much memory it has; 0 where the system does not say."""
+        file = Path(f"/proc/{self.process.pid}/statm")
+        return int(file.read_text().split()[1]) * resource.getpagesize() if file.exists() else 0
 
     def kill(self) -> None:
         self.process.kill()
@@ -394,6 +400,7 @@ def check_quiet_life_takes_no_memory(here: World, *, episodes: int) -> None:
         for _ in range(episodes // 4):  # what is cached on first use is there after this
             here.episode(here.elder)
         gc.collect()
+        served = here.service.resident_bytes()
         before, _ = tracemalloc.get_traced_memory()
         for _ in range(episodes):
             here.episode(here.elder)
@@ -404,6 +411,8 @@ def check_quiet_life_takes_no_memory(here: World, *, episodes: int) -> None:
     assert here.elder.memory.store.head() == head
     # A leak of one small object for each episode would be 50 bytes times the episodes.
     assert after - before < 20 * episodes
+    # Nor does the service keep anything of a request, the smallest of which is longer.
+    assert here.service.resident_bytes() - served < 4_096 * episodes
 
 
 def check_a_long_life_is_no_burden(here: World) -> None:
