@@ -97,6 +97,7 @@ def _values(axes: Axes, values: Sequence[float | None], *, below: bool = False) 
                 ha="center",
                 fontsize=7.5,
                 color=_BLACK,
+                zorder=5,
             )
             told.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
@@ -293,8 +294,11 @@ def _figure_6(result: Report) -> Figure:
     entries: tuple[tuple[str, dict[str, Any]], ...] = (
         ("payments, printed", {"color": _BLACK, "linewidth": 2.2, "marker": "o"}),
         ("recipes, printed", {"color": _BLACK, "linewidth": 2.2, "linestyle": _DASHES}),
-        ("ours: follows every fix (payments)", {"color": "#aaaaaa"}),
-        ("ours: follows every fix (recipes)", {"color": "#aaaaaa", "linestyle": _DASHES}),
+        ("ours: follows every fix, the newest entry (payments)", {"color": "#aaaaaa"}),
+        (
+            "ours: follows every fix, the newest entry (recipes)",
+            {"color": "#aaaaaa", "linestyle": _DASHES},
+        ),
         ("a stand-in: no measurement", {"color": _BLACK, "linestyle": ":"}),
     )
     for label, style in entries:
