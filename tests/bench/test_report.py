@@ -1,6 +1,6 @@
 """The report: every printed cell has a verdict, and no planner passes for a model.
 
-What takes all 266 runs is slow; here are the runs that no stand-in and no variant needs.
+The whole report is slow; here are the runs that no stand-in and no variant needs.
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ def test_what_no_score_counts_is_an_index_list_in_the_file() -> None:
         "rotations-11": EVERY_LATER_ONE,
         "channels": (),
         "vectors": (),
+        "two-at-once": (),
         "story": (2,),
     }
 

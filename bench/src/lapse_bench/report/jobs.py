@@ -7,7 +7,7 @@ jobs give equal results. Worlds, servers, clients and scores are those of `lapse
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 __all__ = ["Job", "Results"]
 
@@ -26,6 +26,8 @@ class Job:
         without: what the service keeps to itself, by the names in `omitting.CHANNELS`.
         level: how fixes are put to a model: 2 or 3.
         prompting: the words around a task for a model, by name.
+        consume: who puts remembered fixes into requests: the planner ("brief") or the transport
+            ("apply").
     """
 
     stream: str
@@ -35,3 +37,4 @@ class Job:
     without: tuple[str, ...] = ()
     level: int = 3
     prompting: str = "plain"
+    consume: Literal["brief", "apply"] = "brief"

@@ -75,10 +75,12 @@ _WORTH: Final = """
 Scripted planners do every time what a level is there to prevent: `paraphrasing` says what it is
 told in its own words (Level 2), `forgetful` takes over the last field and drops the rest (Level 3),
 `conservative` never adds a field because a memory says so (no level). `newest` follows word for
-word. The distance to it is the most that a level could buy with such a reader."""
+word. The distance to it is the most that a level could buy with such a reader. With `apply`, the
+transport merges what is remembered, and no words are needed."""
 
-_ONE_FIELD: Final = """
-On this stream every fix has one field, so whoever forgets all but the last has lost nothing.
+_ASKED: Final = """
+On the payments stream every request lacks one thing, so whoever forgets all but the last loses
+nothing; on `two-at-once` every request lacks two.
 
 ## Asked of a model"""
 
@@ -178,7 +180,7 @@ def vectors(result: Report) -> str:
 def wordings(result: Report) -> str:
     """Level 2 against Level 3, and other prompts."""
     found = result["wordings"]
-    head = ["planner", "arm", "retries", "compliance", "done"]
+    head = ["planner", "stream", "arm", "fixes", "retries", "compliance", "done"]
     asked = [_NOBODY_ASKED]
     if found["model"]:
         more = ["level", "prompt", "prompt tokens", "of which memory", "attempts without a request"]
@@ -190,7 +192,7 @@ def wordings(result: Report) -> str:
             *cells_of(result, "Section 3.5"),
             _WORTH,
             *table(head, [_run(one) for one in found["scripted"]]),
-            _ONE_FIELD,
+            _ASKED,
             *asked,
         ]
     )
@@ -198,7 +200,8 @@ def wordings(result: Report) -> str:
 
 def _run(one: Report) -> Sequence[object]:
     done = f"{one['completed']}/{one['episodes']}"
-    return (one["answered"], one["arm"], one["retries"], share(one["compliance"]), done)
+    named = (one["answered"], one["stream"], one["arm"], one["consume"])
+    return (*named, one["retries"], share(one["compliance"]), done)
 
 
 def _variant(one: Report) -> Sequence[object]:

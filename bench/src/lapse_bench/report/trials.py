@@ -162,7 +162,8 @@ def _payments(job: Job, planner: Planner) -> dict[str, Any]:
     world = replace(PAYMENTS_WORLD, app=_keeping(service, kept))
     # Where savings are compared, tokens are counted; elsewhere it would only take time.
     reader = _Reader(counted(planner) if job.stream == "payments" and not kept else planner)
-    with Course(planner=reader, policy=POLICIES[job.arm]).on(world) as running:
+    course = Course(planner=reader, policy=POLICIES[job.arm], consume=job.consume)
+    with course.on(world) as running:
         evictions = _Evictions(running.memory)
         running.memory.observe(evictions)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["VARIANTS", "model_jobs", "wording_cells", "wordings", "wordings_jobs"]
 
 _STREAM: Final = "payments"
+_TWO: Final = "two-at-once"
 _ARM: Final = "A2D"
 _SCRIPTED: Final = ("newest", "conservative", "paraphrasing", "forgetful")
 
@@ -30,10 +31,13 @@ VARIANTS: Final = ((2, "plain"), (3, "plain"), (3, "short"), (3, "example"))
 
 
 def wordings_jobs() -> Iterator[Job]:
-    """The scripted planners, with a memory and without."""
+    """The scripted planners without a memory, with one, and with one that a transport applies."""
     for planner in _SCRIPTED:
         for arm in ("A0", _ARM):
             yield Job(stream=_STREAM, arm=arm, planner=planner)
+        yield Job(stream=_STREAM, arm=_ARM, planner=planner, consume="apply")
+    for planner in _SCRIPTED:
+        yield Job(stream=_TWO, arm=_ARM, planner=planner)
 
 
 def model_jobs(planner: str) -> Iterator[Job]:
@@ -53,11 +57,13 @@ def wordings(results: Results, model: str) -> dict[str, Any]:
 
 def _row(job: Job, scores: dict[str, Any]) -> dict[str, Any]:
     return {
+        "stream": job.stream,
         "planner": job.planner,
         "answered": scores["answered"],
         "arm": job.arm,
         "level": job.level,
         "prompting": job.prompting,
+        "consume": job.consume,
         "retries": scores["retries"],
         "compliance": scores["compliance_of"],
         "completed": scores["completed"],

@@ -26,6 +26,7 @@ SHIPPED: Final = (
     "rotations-11",
     "channels",
     "vectors",
+    "two-at-once",
     "story",
 )
 """The scenarios that a user can name."""
