@@ -322,13 +322,9 @@ class Memory:
         if scope == EVERYWHERE and issuer is None:
             remedy = "give at least one of tenant, principal, role, task, purpose, issuer"
             raise InvalidValue("scope", scope, remedy)
-        limits = scope.as_json()
 
         def is_meant(record: Record) -> bool:
-            its = zip(limits, record.scope.as_json(), strict=True)
-            return issuer in (None, record.issuer) and all(
-                limit in (None, is_) for limit, is_ in its
-            )
+            return issuer in (None, record.issuer) and scope.admits(record.scope)
 
         return self._purge(lambda state: filter(is_meant, state.records()), reason, actor)
 
