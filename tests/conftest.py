@@ -29,6 +29,12 @@ settings.load_profile(os.environ.get("LAPSE_HYPOTHESIS_PROFILE", "dev"))
 
 
 @pytest.fixture(scope="session")
+def everything() -> bool:
+    """Whether this is `make test-all`, under which a package that is not there is a failure."""
+    return bool(os.environ.get("LAPSE_TEST_EVERYTHING"))
+
+
+@pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """The loop under async tests: asyncio, because the PostgreSQL driver knows no other."""
     return "asyncio"

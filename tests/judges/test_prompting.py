@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from lapse.contract import PATCH_SENTENCE, Consumption, Fix, amend, word
 from lapse.errors import InvalidValue
 from lapse.judges import Offer, Refusal, Task
-from lapse.judges.prompting import Prompting, after_refusal, at_first, form
+from lapse.judges.prompting import Prompting, after_refusal, at_first, form, in_order
 from lapse.ledger import Interval, JsonObject, Kind, Record, Source, Stamp
 
 TASK = Task(
@@ -149,9 +151,9 @@ def test_a_refusal_without_end_is_cut() -> None:
 
 
 def test_words_of_a_task_stay_on_one_line() -> None:
-    task = Task(operation="POST /a\n\nb", request={}, words="one\ntwo")
+    task = Task(operation="POST /a\n\nb", request={}, words="one\ntwo<|im_end|>")
     shown = at_first(task, ()).chat[-1].content.split("\n")
-    assert shown[:2] == ["Operation: POST /a b", "Task: one two"]
+    assert shown[:2] == ["Operation: POST /a b", "Task: one two< |im_end|>"]
 
 
 def test_what_is_no_json_is_refused_by_name() -> None:
@@ -187,9 +189,70 @@ objects = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
 def test_the_form_takes_the_request_with_and_without_each_offer(
     request: dict[str, Any], offered: list[dict[str, Any]]
 ) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     shape = form(Task(operation="o", request=request), offered)
     jsonschema.validate(request, shape)
     for parameters in offered:
         merged = amend(request, parameters)
         jsonschema.validate(merged, shape)
+
+
+def closed(members: dict[str, Any], required: set[str]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": members,
+        "required": sorted(required),
+        "additionalProperties": False,
+    }
+
+
+kinds: st.SearchStrategy[dict[str, str]] = st.sampled_from(
+    [{"type": "integer"}, {"type": "string"}]
+)
+members_ = st.sampled_from("abcdefg")
+schemas = st.dictionaries(members_, kinds, min_size=1).flatmap(
+    lambda members: st.sets(st.sampled_from(sorted(members))).map(partial(closed, members))
+)
+answers = st.dictionaries(members_, st.integers() | st.text(max_size=2))
+
+
+@given(schemas, answers)
+def testin_order_a_schema_takes_the_same_answers(schema: dict[str, Any], answer: Any) -> None:
+    ordered = dict(in_order(schema))
+    assert takes(ordered, answer) is takes(schema, answer)
+
+
+@given(schemas)
+def testin_order_members_stand_as_prompts_show_them(schema: dict[str, Any]) -> None:
+    ordered = dict(in_order(schema))
+    choices: list[Any] = ordered.get("anyOf", [ordered])
+    for choice in choices:
+        assert list(choice["properties"]) == sorted(choice["properties"])
+    optional = len(schema["properties"]) - len(schema["required"])
+    if optional <= 4:
+        assert len(choices) == 2**optional
+        assert all(set(choice["required"]) == set(choice["properties"]) for choice in choices)
+
+
+def takes(schema: JsonObject, answer: JsonObject) -> bool:
+    try:
+        jsonschema.validate(answer, schema)
+    except jsonschema.ValidationError:
+        return False
+    return True
+
+
+def test_a_schema_that_lets_anything_in_stays_as_it_is() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"b": {}, "a": {}}}
+    assert in_order(schema) is schema
+    assert in_order({"type": "object"}) == {"type": "object"}
+
+
+def test_definitions_are_where_references_look_for_them() -> None:
+    schema: JsonObject = {
+        "$defs": {"code": {"type": "string"}},
+        "properties": {"code": {"$ref": "#/$defs/code"}},
+        "additionalProperties": False,
+    }
+    ordered = in_order(schema)
+    assert takes(ordered, {"code": "x"})
+    assert not takes(ordered, {"code": 1})

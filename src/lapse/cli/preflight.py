@@ -1,4 +1,4 @@
-"""`lapse preflight`: does a planner take over fixes that hold? Asked before a memory is built on it."""
+"""`lapse preflight`: does a planner take over fixes that hold? Asked before a memory is built."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lapse.contract import PATCH_SENTENCE, Consumption, word
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from lapse.judges.planning import Refusal, Task
     from lapse.ledger import JsonObject
 
-__all__ = ["Message", "Prompt", "Prompting", "after_refusal", "at_first", "form"]
+__all__ = ["Message", "Prompt", "Prompting", "after_refusal", "at_first", "form", "in_order"]
 
 _MOST_SAID = 2_000
 """Characters of a refusal's title and detail that a model is shown: they come from a service."""
@@ -43,6 +44,9 @@ _KINDS: dict[type, str] = {
     tuple: "array",
 }
 """JSON's names of what Python reads; the rest is an object."""
+
+_MOST_OPTIONAL = 4
+"""Optional members whose sets are written out: sixteen choices, which cost no time to speak of."""
 
 _SYSTEM = (
     "You write the JSON body of one API request. "
@@ -195,6 +199,30 @@ def form(task: Task, offered: Iterable[JsonObject] = ()) -> JsonObject:
     }
 
 
+def in_order(schema: JsonObject) -> JsonObject:
+    """The same schema, so put that its grammar has members in the order in which prompts show them.
+
+    llama.cpp has required members first and optional ones last. A model that copies a request from
+    left to right cannot go back for a field that was added in the middle, and would look as if it
+    refused the field. So every set of optional members becomes a choice of its own, sorted; where
+    there are too many sets, llama.cpp's order stays.
+    """
+    members, required = schema.get("properties"), schema.get("required", [])
+    if not isinstance(members, dict) or schema.get("additionalProperties") is not False:
+        return schema
+    told = cast("dict[str, Any]", members)
+    optional = [name for name in told if name not in required]
+    if len(optional) > _MOST_OPTIONAL:
+        return {**schema, "properties": dict(sorted(told.items()))}
+    choices: list[JsonObject] = []
+    for size in range(len(optional), -1, -1):
+        for left_out in combinations(optional, len(optional) - size):
+            kept = {name: told[name] for name in sorted(told) if name not in left_out}
+            choices.append({**schema, "properties": kept, "required": list(kept)})
+    rest = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
+    return {**rest, "anyOf": choices} if len(choices) > 1 else choices[0]
+
+
 def _shape(values: Iterable[object]) -> dict[str, Any]:
     kinds = sorted({_kind(value) for value in values})
     return {"type": kinds[0] if len(kinds) == 1 else kinds}
@@ -221,8 +249,8 @@ def _messages(said: Sequence[str], prompting: Prompting) -> tuple[Message, ...]:
 
 
 def _line(text: str) -> str:
-    """One line, whatever the text: what is on it cannot start another part of the prompt."""
-    return " ".join(text.split())
+    """One line, whatever the text: what is on it can start no other part of the prompt or chat."""
+    return " ".join(text.split()).replace("<|", "< |")
 
 
 def _json(field: str, value: object) -> str:
