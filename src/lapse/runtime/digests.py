@@ -32,8 +32,6 @@ _SILENCES: Final = 2
 """Requests in a row that named a map in vain, before none does any more. One may have met a page of
 another kind, with no contract in it."""
 
-_LOSSES: Final = 3
-"""After so many answers in a row that said nothing in place of the map, no more are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,6 @@ class Digests:
         self._speaks = speaks
         self._kept: dict[str, Kept] = {}
         self._unanswered: dict[str, int] = {}
-        self._losses: dict[str, int] = {}
         self._lock = Lock()
 
     def kept(self, issuer: str) -> Kept | None:
@@ -150,12 +147,10 @@ class Digests:
                 return self._short(issuer, sent, envelope, found, stamp)
         if envelope.table_versions is not None:
             return self._whole(issuer, envelope, envelope.table_versions, stamp)
+        if sent is not None:
+            self._unheard(issuer)
         if found is None:
-            if sent is not None:
-                self._unheard(issuer)
             return Heard(envelope, stamp)
-        with self._lock:  # what is not said again cannot be misunderstood again
-            self._kept.pop(issuer, None)
         return Heard(replace(envelope, rules_version=None), stamp, refused=str(found))
 
     def _short(
@@ -196,7 +191,7 @@ class Digests:
             self._unanswered[issuer] = times
 
     def _keep(self, issuer: str, kept: Kept) -> None:
-        if not self._speaks or self._losses.get(issuer, 0) >= _LOSSES:
+        if not self._speaks:
             return
         with self._lock:
             if self._kept.pop(issuer, None) is None and len(self._kept) >= _ISSUERS:

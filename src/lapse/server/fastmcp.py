@@ -98,7 +98,7 @@ class ContractMiddleware(Middleware):
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
         """Answer one call: a rejection as an error result, everything else stamped."""
-        asked = asking_of(self._contract, context.message.meta)
+        asked = asking_of(self._contract, _meta_of(context))
         token = LEAVING.set(_Leaving)
         try:
             result = await call_next(context)
@@ -144,6 +144,12 @@ class ContractMiddleware(Middleware):
             return result
         # A copy: what came from a cache further in is the cache's.
         return result.model_copy(update={"meta": {**(result.meta or {}), KEY: value}})
+
+
+def _meta_of(context: MiddlewareContext[CallToolRequestParams]) -> object:
+    """The request's `_meta`, which the message that middleware sees does not have."""
+    held = None if context.fastmcp_context is None else context.fastmcp_context.request_context
+    return context.message.meta if held is None else held.meta
 
 
 def install(app: FastMCP[Any], contract: Contract) -> ContractMiddleware:
