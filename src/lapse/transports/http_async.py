@@ -45,7 +45,7 @@ from lapse.wire import LOCATION
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection
 
-    from lapse.contract import Amendment, AmendmentRules, Envelope, Moved, TableChanges
+    from lapse.contract import Amendment, AmendmentRules, Envelope, Fix, Moved, TableChanges
     from lapse.ledger import JsonObject
     from lapse.runtime import Memory
     from lapse.transports.exchange import Asked, Naming, Steps
@@ -164,9 +164,13 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
     async def _made(self, asked: Asked, members: JsonObject) -> Amendment:
         """What is merged, on record; nothing is where anything stands against it."""
         memory, amending = self._memory, self._amending
-        fixes = await off_loop_async(
-            lambda: memory.fixes(asked.operation, members, issuer=asked.issuer)
-        )
+        fixes: tuple[Fix, ...] = ()
+        try:
+            fixes = await off_loop_async(
+                lambda: memory.fixes(asked.operation, members, issuer=asked.issuer)
+            )
+        except LapseError as failure:  # nothing is known, and that is how this request goes out
+            memory.failed(asked.issuer, failure)
         made = amending.decided(asked, members, fixes)
         if made.merged and applied_to(asked, made) is None:
             made = made.without(Declined.NOT_WRITABLE)

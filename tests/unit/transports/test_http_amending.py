@@ -264,9 +264,15 @@ def test_the_amendment_is_on_record_before_the_request_leaves_and_holds_no_conte
 
 
 class Failing(InMemoryStore):
-    """Takes no change of one kind."""
+    """Takes no change of one kind, or cannot be read."""
 
     fails = False
+    is_away = False
+
+    def head(self) -> Head:
+        if self.is_away:
+            raise StoreUnavailable("gone")
+        return super().head()
 
     def append(self, changes: Any, *, after: Head) -> None:
         if self.fails and any(change.kind is ChangeKind.APPLIED for change in changes):
@@ -372,6 +378,19 @@ def test_an_idempotency_key_never_goes_out_with_two_bodies() -> None:
     assert scene.shop.bodies[-1] == {"plan": "growth", "code": "A"}
     scene.client.post(URL, json={"plan": "growth"}, headers={"idempotency-key": "k-2"})
     assert scene.shop.bodies[-1] == {"plan": "growth"}
+
+
+@pytest.mark.requirement("C-CLI-28")
+def test_a_key_that_went_out_while_the_memory_was_away_stays_as_it_went_out() -> None:
+    store = Failing(ids=SequenceIds("s"))
+    scene = Scene(store=store)
+    scene.learn()
+    scene.shop.answer = lambda _members: httpx2.Response(503)
+    store.is_away = True
+    for _ in range(2):
+        scene.client.post(URL, json={"plan": "growth"}, headers={"idempotency-key": "k"})
+        store.is_away = False
+    assert scene.shop.bodies == [{"plan": "growth"}] * 2
 
 
 def test_idempotency_keys_are_remembered_up_to_a_bound() -> None:
