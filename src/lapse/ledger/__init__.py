@@ -15,7 +15,7 @@ from lapse.ledger.chain import AnchoredHead, Break, BreakKind, Intact, examine
 from lapse.ledger.changes import Change, ChangeKind, Draft, Head, Part, genesis, seal
 from lapse.ledger.drafting import writing
 from lapse.ledger.encoding import JsonObject, canonical, decode, digest, encode
-from lapse.ledger.index import Index
+from lapse.ledger.index import Index, Row
 from lapse.ledger.marks import Mark
 from lapse.ledger.narrative import Chapter, story
 from lapse.ledger.ports import Anchor, Clock, Ids, Signer, Store, Verifier
@@ -61,6 +61,7 @@ __all__ = [
     "Part",
     "Receipt",
     "Record",
+    "Row",
     "Scope",
     "Signer",
     "Source",

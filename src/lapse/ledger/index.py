@@ -53,11 +53,6 @@ class Row(NamedTuple):
     others: _Others | None
     ids: tuple[str, ...] | set[str]
 
-    @property
-    def alike(self) -> bool:
-        """Whether what is said about one of the records goes for all."""
-        return self.others is not None
-
     def takes(self, version: str | None, others: _Others | None) -> bool:
         """Whether a record like this would be like the others here."""
         alike = others is not None and others == self.others and version == self.version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lapse.ledger import Index, Source, Stamp
+from lapse.ledger import Index, Row, Source, Stamp
 from lapse.testing import sample
 
 ROW = Source.row("i", "t", "k")
@@ -27,6 +27,28 @@ def test_a_row_may_carry_any_number_of_records() -> None:
         index.remove(record)
         assert len(index.on(TABLE)) == len(records) - left - 1
     assert list(index) == []
+
+
+def test_records_of_a_row_are_alike_while_they_saw_one_version_and_rest_on_the_same() -> None:
+    index = Index()
+    for name in ("b", "a"):
+        index.add(replace(sample(name), stamps=(Stamp(ROW, "1"), Stamp(PREMISE, "1"))))
+    assert index.row(ROW) == Row("1", (PREMISE,), ("a", "b"))
+    index.add(replace(sample("c"), stamps=(Stamp(ROW, "2"), Stamp(PREMISE, "1"))))
+    index.add(replace(sample("d"), stamps=(Stamp(ROW, "1"), Stamp(PREMISE, "1"))))
+    assert index.row(ROW) == Row(None, None, {"a", "b", "c", "d"})
+
+
+def test_many_ways_to_rest_on_other_things_are_told_apart() -> None:
+    index = Index()
+    for number in range(3_000):
+        row, premise = Source.row("i", "t", str(number // 2)), Source.premise("w", str(number // 2))
+        index.add(replace(sample(f"r{number}"), stamps=(Stamp(row, "1"), Stamp(premise, "1"))))
+    for number in range(1_500):
+        found = index.row(Source.row("i", "t", str(number)))
+        assert found is not None
+        assert found.others == (Source.premise("w", str(number)),)
+        assert len(found.ids) == 2
 
 
 def test_a_doubled_stamp_counts_once() -> None:
