@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import bpe_openai  # pyright: ignore[reportMissingTypeStubs] - it has none
+with warnings.catch_warnings():
+    # How it opens its own tables is deprecated, and not ours to change.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import bpe_openai  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +24,14 @@ ENCODING: Final = "o200k_base"
 @cache
 def tokens(text: str) -> int:
     """How many tokens a text is."""
-    return len(cast("Any", bpe_openai).get_encoding(ENCODING).encode(text))
+    return len(_encoding().encode(text))
+
+
+@cache
+def _encoding() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # as above
+        return cast("Any", bpe_openai).get_encoding(ENCODING)
 
 
 def added(contexts: Iterable[Context]) -> int:
