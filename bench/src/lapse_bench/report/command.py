@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lapse.judges import Prompting
+from lapse_bench.options import BaseUrl, Form, Format, asked_for
 from lapse_bench.provenance import gathered
+
+if TYPE_CHECKING:
+    from lapse.judges import Planner
+    from lapse_bench.report.jobs import Job
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Put printed numbers beside ours.", no_args_is_help=True)
-
-
-class Form(StrEnum):
-    """How the counts are printed."""
-
-    JSON = "json"
-    TABLE = "table"
 
 
 @app.callback()
@@ -33,22 +31,28 @@ def reports() -> None:
 @app.command("contract")
 def contract(
     out: Annotated[Path, typer.Option("--out", help="The folder for pages, JSON and figures.")],
-    form: Annotated[
-        Form, typer.Option("--format", help="How the counts are printed: table or json.")
-    ] = Form.TABLE,
+    form: Format = Form.TABLE,
     planner: Annotated[
         str,
         typer.Option(
-            help="A model that also goes through the wordings, such as local; takes minutes."
+            help="A model that is also asked what words do: local, openai:MODEL or "
+            "anthropic:MODEL; takes minutes."
         ),
     ] = "",
+    base_url: BaseUrl = "",
 ) -> None:
     """Tables 2 to 7 and figures 3 to 6 of the source text, with a verdict for every cell."""
     from lapse_bench.report.whole import contract_report, written  # noqa: PLC0415 - starts servers
 
+    def planner_of(job: Job) -> Planner:
+        return asked_for(planner, job.seed, base_url, job.level, Prompting(job.prompting))[0]
+
     date = datetime.now(UTC).isoformat(timespec="seconds")
     result = contract_report(
-        gathered(date=date), model=planner, tell=lambda what: typer.echo(what, err=True)
+        gathered(date=date),
+        model=planner,
+        planner_of=planner_of,
+        tell=lambda what: typer.echo(what, err=True),
     )
     written(result, out)
     if form is Form.JSON:

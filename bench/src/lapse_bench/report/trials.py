@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
     Making = Callable[[Contract, Judge], ASGIApp]
 
-__all__ = ["done", "run"]
+__all__ = ["done", "run", "run_by"]
 
 
 def done(
     jobs: Iterable[Job], *, workers: int = 1, tell: Callable[[str], None] = lambda _: None
 ) -> Results:
-    """Run jobs, each once.
+    """Run jobs, each once, by planners that need nothing but their names.
 
     Args:
         jobs: what to run; a job that is named twice is run once.
@@ -73,8 +73,17 @@ def _in_order(jobs: list[Job], workers: int) -> Iterator[dict[str, Any]]:
 
 
 def run(job: Job) -> dict[str, Any]:
-    """The scores of a job, with its trace."""
-    planner = _planner(job)
+    """As `run_by`, with the planner that the job names."""
+    return run_by(_planner(job), job)
+
+
+def run_by(planner: Planner, job: Job) -> dict[str, Any]:
+    """The scores of a job, with its trace.
+
+    Args:
+        planner: writes the requests.
+        job: says the rest.
+    """
     match job.stream:
         case "recipes":
             return run_recipes(load_recipes(), planner, [job.arm])[job.arm]
@@ -90,7 +99,9 @@ def _planner(job: Job) -> Planner:
     )
     planner = planner_named(job.planner, settings)
     checked(planner)
-    return planner
+    # Where savings are compared, tokens are counted; elsewhere it would only take time.
+    compared = job.stream == "payments" and not job.without
+    return counted(planner, settings) if compared else planner
 
 
 def _keeping(making: Making, kept: Sequence[Channel]) -> Making:
@@ -160,8 +171,7 @@ class _Reader:
 def _payments(job: Job, planner: Planner) -> dict[str, Any]:
     scenario, kept = load(job.stream), chosen(job.without)
     world = replace(PAYMENTS_WORLD, app=_keeping(service, kept))
-    # Where savings are compared, tokens are counted; elsewhere it would only take time.
-    reader = _Reader(counted(planner) if job.stream == "payments" and not kept else planner)
+    reader = _Reader(planner)
     course = Course(planner=reader, policy=POLICIES[job.arm], consume=job.consume)
     with course.on(world) as running:
         evictions = _Evictions(running.memory)

@@ -12,7 +12,7 @@ from lapse_bench.report.coverage import coverage, coverage_cells, coverage_jobs
 from lapse_bench.report.drawing import drawn
 from lapse_bench.report.pages import pages
 from lapse_bench.report.rotations import rotation_cells, rotations, rotations_jobs
-from lapse_bench.report.trials import done
+from lapse_bench.report.trials import done, run_by
 from lapse_bench.report.vectors import vectors, vectors_jobs
 from lapse_bench.report.wordings import model_jobs, wording_cells, wordings, wordings_jobs
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from lapse.judges import Planner
     from lapse_bench.provenance import Provenance
-    from lapse_bench.report.jobs import Results
+    from lapse_bench.report.jobs import Job, Results
 
 __all__ = ["FORM", "assembled", "contract_report", "written"]
 
@@ -36,6 +37,7 @@ def contract_report(
     provenance: Provenance,
     *,
     model: str = "",
+    planner_of: Callable[[Job], Planner] | None = None,
     workers: int = 0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -44,6 +46,7 @@ def contract_report(
     Args:
         provenance: where the result comes from.
         model: a planner with a model behind it, to be asked about wordings; empty: none.
+        planner_of: makes it, probed, for a level and a prompt; needed for a model.
         workers: processes; 0: as many as there are cores, and two at most.
         tell: called after every run with a line for people.
     """
@@ -54,9 +57,12 @@ def contract_report(
         *vectors_jobs(),
         *wordings_jobs(),
     )
-    results = done(jobs, workers=workers or min(_WORKERS, os.cpu_count() or 1), tell=tell)
-    if model:
-        results |= done(model_jobs(model), tell=tell)  # one model is loaded, once, in this process
+    results: Results = {}
+    if model and planner_of is not None:  # first of all: nobody waits to hear that it is not there
+        for job in model_jobs(model):
+            tell(f"{model}, {job.arm}, level {job.level}, {job.prompting}")
+            results[job] = run_by(planner_of(job), job)
+    results |= done(jobs, workers=workers or min(_WORKERS, os.cpu_count() or 1), tell=tell)
     return assembled(results, provenance, model=model)
 
 
