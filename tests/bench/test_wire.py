@@ -19,7 +19,7 @@ DIGEST = Form(6, digest=True)
 
 
 def test_every_byte_of_the_contract_is_counted_once() -> None:
-    body = {
+    body: dict[str, object] = {
         "success": False,
         "recovery_feedback": {
             "suggestions": [
