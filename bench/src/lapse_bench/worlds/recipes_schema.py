@@ -16,9 +16,9 @@ _TEXT: Final[dict[str, Any]] = {"type": "string"}
 SCHEMAS: Final[Mapping[str, dict[str, Any]]] = {
     "POST /v1/conversions": {
         "type": "object",
-        "properties": {
-            name: _TEXT for name in ("dish", "guest", "base", "beside", "diet", "ingredient")
-        },
+        "properties": dict.fromkeys(
+            ("dish", "guest", "base", "beside", "diet", "ingredient"), _TEXT
+        ),
         "required": ["ingredient"],
     }
 }
