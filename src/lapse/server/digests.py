@@ -11,7 +11,7 @@ knows none of them, and says the map.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from lapse.contract import Delta, Held, echo_of
 from lapse.wire import FIELD_BYTES, LOCATION
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lapse.contract import Envelope, Registry
-    from lapse.server.contract import Contract, Published
     from lapse.server.exchange import Message, Scope
     from lapse.server.signing import Publication
 
@@ -124,22 +123,55 @@ class Digest:
         return (*lines, *self._place, *stamp)
 
 
+class State(Protocol):
+    """One state of a service's tables, with what is sent of it."""
+
+    @property
+    def registry(self) -> Registry:
+        """The tables."""
+        ...
+
+    @property
+    def lines(self) -> Lines:
+        """The header lines of a response that says the whole map, unsigned."""
+        ...
+
+    @property
+    def digest(self) -> Digest | None:
+        """What it is called; None when the service says no versions."""
+        ...
+
+    @property
+    def signed(self) -> Publication | None:
+        """What is signed of it; None when the service does not sign."""
+        ...
+
+
+class Publisher(Protocol):
+    """A service's contract, as far as digests look at it; safe to ask from any thread."""
+
+    @property
+    def published(self) -> State:
+        """The state now."""
+        ...
+
+
 class Asking:
     """One request of a client that says what it holds. It belongs to its request alone."""
 
     __slots__ = ("_contract", "_said", "_settled", "have")
 
-    def __init__(self, contract: Contract, have: Have) -> None:
+    def __init__(self, contract: Publisher, have: Have) -> None:
         self.have = have
         self._contract = contract
-        self._settled: Published | None = None
+        self._settled: State | None = None
         self._said: Said | None = None
 
-    def of(self, contract: Contract) -> bool:
+    def of(self, contract: Publisher) -> bool:
         """Whether the request came through this contract's seat."""
         return self._contract is contract
 
-    def answer(self) -> tuple[Published, Said | None]:
+    def answer(self) -> tuple[State, Said | None]:
         """The state that the response speaks of, and what it says; None: the whole map."""
         published = self._settled
         if published is None:
@@ -188,7 +220,7 @@ ASKING: ContextVar[Asking | None] = ContextVar("ASKING", default=None)
 """The request that is being answered, if its client says what it holds."""
 
 
-def asking(contract: Contract, scope: Scope) -> Asking | None:
+def asking(contract: Publisher, scope: Scope) -> Asking | None:
     """What a request says that its client holds; None when it says nothing that can be read."""
     for name, value in scope["headers"]:
         if name == _FIELD:
@@ -197,7 +229,7 @@ def asking(contract: Contract, scope: Scope) -> Asking | None:
     return None
 
 
-def held_by_client(contract: Contract, registry: Registry) -> Held | None:
+def held_by_client(contract: Publisher, registry: Registry) -> Held | None:
     """The map that the client whose request is being answered can be referred to."""
     asked = ASKING.get()
     return asked.held(registry) if asked is not None and asked.of(contract) else None

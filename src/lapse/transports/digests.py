@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from lapse.runtime import Memory
     from lapse.runtime.signatures import Stamp
-    from lapse.transports.exchange import Asked
 
 __all__ = ["READ", "announce", "expanded", "sent_of"]
 
@@ -60,29 +59,36 @@ def sent_of(memory: Memory, issuer: str) -> Sent | None:
 
 def expanded(
     memory: Memory,
-    asked: Asked,
+    issuer: str,
+    request: httpx2.Request,
     headers: Sequence[tuple[bytes, bytes]],
     envelope: Envelope,
     stamp: Stamp,
+    *,
+    status: int,
 ) -> tuple[Envelope, Stamp]:
-    """A response as it would be with the whole map."""
-    extensions = asked.request.extensions
-    sent = extensions.get(_SENT)
-    heard = memory.digests.heard(
-        asked.issuer,
-        sent if isinstance(sent, Sent) else None,
-        envelope,
-        read_digest(headers),
-        stamp,
-    )
+    """A response as it would be with the whole map.
+
+    Args:
+        memory: what is remembered.
+        issuer: who answered.
+        request: what was asked.
+        headers: the response's header lines.
+        envelope: its contract members.
+        stamp: its signed statement.
+        status: its status; 0 when that is not known.
+    """
+    sent = request.extensions.get(_SENT)
+    known = sent if isinstance(sent, Sent) else None
+    heard = memory.digests.heard(issuer, known, envelope, read_digest(headers), stamp)
     said = heard.envelope
     if heard.refused is not None:
-        memory.refused(asked.issuer, heard.refused, DIGEST)
+        memory.refused(issuer, heard.refused, DIGEST)
     elif heard.short:
         memory.count("digests")
         if said.success is None:
-            said = replace(said, success=_succeeded(asked.status))
-    extensions[READ] = said
+            said = replace(said, success=_succeeded(status))
+    request.extensions[READ] = said
     return said, heard.stamp
 
 

@@ -166,7 +166,8 @@ def steps_of(
     for refusal in reading.refusals:
         memory.refused(asked.issuer, refusal.reason, refusal.where)
     stamp = read_http_stamp(headers)
-    envelope, stamp = expanded(memory, asked, headers, reading.envelope, stamp)
+    issuer, request, said = asked.issuer, asked.request, reading.envelope
+    envelope, stamp = expanded(memory, issuer, request, headers, said, stamp, status=asked.status)
     return envelope, _steps(memory, asked, envelope, stamp)
 
 

@@ -125,20 +125,9 @@ def measured(
     http2 = {name: _framed(found["payments"], FORMS[name]) for name in _CONTRASTED}
     tell("mcp")
     mcp = {name: run_mcp(found["payments"], FORMS[name]) for name in _CONTRASTED}
-    contexts = [c for forms in ran.values() for c in forms["digest+rows"].contexts]
-    by_text = {name: sum(result.tokens for result in results) for name, results in mcp.items()}
-    in_briefs = added(contexts)
     return {
         "benchmark": "wire",
-        "config": {
-            "seed": seed,
-            "forms": {name: _described(form) for name, form in FORMS.items()},
-            "arms": ["A0", "A2D"],
-            "sizes": list(SIZES),
-            "counted": "after the first answer to each client, unless it says otherwise",
-            "encoding": ENCODING,
-            "transport": "HTTP/1.1, HTTP/2 and MCP's streamable HTTP on loopback",
-        },
+        "config": _config(seed),
         **provenance.as_json(),
         "overhead_pct_by_level": _by(ran, lambda run: _later(run).percent()),
         "overhead_pct_by_level_with_first_answers": _by(ran, lambda run: _all(run).percent()),
@@ -146,17 +135,12 @@ def measured(
         "digest_overhead_pct_by_tables": {
             str(size): _later(both["digest"]).percent() for size, both in sizes.items()
         },
-        "planner_tokens_from_contract_fields": in_briefs + by_text["digest+rows"],
-        "planner_tokens": {
-            "contexts": len(contexts),
-            "http_briefs_digest+rows": in_briefs,
-            "mcp_error_texts": by_text,
-        },
+        **_tokens(ran, mcp),
         "request_bytes_by_level": _by(ran, lambda run: _rounded(_later(run).request)),
         "by_tables": {str(size): _contrast(both) for size, both in sizes.items()},
         "streams": _by(ran, lambda run: _later(run).as_json()),
         "streams_one_word_answers": _by(words, lambda run: _later(run).as_json()),
-        "http2": {name: _framed_json(*both) for name, both in http2.items()},
+        "http2": {name: _framed_json(later) for name, (_, later) in http2.items()},
         "mcp": {name: _results_json(results) for name, results in mcp.items()},
         "source": {
             "mean_response_bytes": _SOURCE_MEAN,
@@ -165,13 +149,40 @@ def measured(
         },
         "samples": {
             "columns": ["status", *_COLUMNS],
-            "payments": _samples(ran["payments"]),
-            "rules": _samples(ran["rules"]),
-            "recipes": _samples(ran["recipes"]),
+            **{stream: _samples(forms) for stream, forms in ran.items()},
             "http2": {name: [list(astuple(x)) for x in both[0]] for name, both in http2.items()},
             "mcp": {name: [list(astuple(x)) for x in results] for name, results in mcp.items()},
         },
         "problems": problems,
+    }
+
+
+def _config(seed: int) -> dict[str, Any]:
+    return {
+        "seed": seed,
+        "forms": {name: _described(form) for name, form in FORMS.items()},
+        "arms": ["A0", "A2D"],
+        "sizes": list(SIZES),
+        "counted": "after the first answer to each client, unless it says otherwise",
+        "encoding": ENCODING,
+        "transport": "HTTP/1.1, HTTP/2 and MCP's streamable HTTP on loopback",
+    }
+
+
+def _tokens(
+    ran: Mapping[str, Mapping[str, Ran]], mcp: Mapping[str, Sequence[Result]]
+) -> dict[str, Any]:
+    """What planners read of the contract, with digests: memory blocks, and texts of errors."""
+    contexts = [c for forms in ran.values() for c in forms["digest+rows"].contexts]
+    by_text = {name: sum(result.tokens for result in results) for name, results in mcp.items()}
+    in_briefs = added(contexts)
+    return {
+        "planner_tokens_from_contract_fields": in_briefs + by_text["digest+rows"],
+        "planner_tokens": {
+            "contexts": len(contexts),
+            "http_briefs_digest+rows": in_briefs,
+            "mcp_error_texts": by_text,
+        },
     }
 
 
@@ -215,7 +226,7 @@ def _framed(stream: Stream, form: Form) -> tuple[list[Any], list[Any]]:
     )
 
 
-def _framed_json(_: Sequence[Any], later: Sequence[Any]) -> dict[str, Any]:
+def _framed_json(later: Sequence[Any]) -> dict[str, Any]:
     return {
         "answers": len(later),
         "mean_bytes": {
