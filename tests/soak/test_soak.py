@@ -284,7 +284,7 @@ class World:
         self.told = {name: len(states) - 1 for name, states in self.past.items()}
 
     def changed(self) -> tuple[str, Rows]:
-        """A table with one row that is new, as it once was, gone, or back again."""
+        """A table with one row that is new, or as it once was."""
         table, key = self.chance.choice(TABLES), self.chance.choice(KEYS)
         rows = dict(self.past[table][-1][1])
         earlier = self.chance.choice(self.past[table])[1][key]

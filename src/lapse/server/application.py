@@ -105,6 +105,7 @@ class _Validating:
             if not self._tables[operation] <= tables.registry.tables.keys():
                 # With members in the body: a header line cannot say that no table is loaded at all.
                 members = self._contract.failure_members(tables.registry, ())
+                members.pop("success", None)  # no policy was violated: none was looked at
                 return _refusal(503, *_UNCHECKED, scope, members)
             found = violations(self._policies, operation, request, tables)
         if found:
