@@ -84,6 +84,16 @@ def test_no_field_makes_a_reader_fail(value: bytes) -> None:
     assert isinstance(read_digest(headers), Said | Reason | None)
 
 
+@pytest.mark.requirement("C-DIG-05")
+def test_what_is_too_long_is_not_looked_at() -> None:
+    assert read_have(b"tag;by=x" + b";a" * 200) is None
+    many = b", ".join(b'"t%d";v="1"' % n for n in range(9_000))
+    assert read_digest([(b"lapse", b"echo;to=tag"), (b"contract-moved", many)]) is Reason.TOO_LARGE
+    moved = {str(n): None for n in range(20_001)}
+    said = {"since": "echo", "root": "tag", "moved": moved}
+    assert read_digest_member(said) is Reason.TOO_MANY
+
+
 JSON: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),

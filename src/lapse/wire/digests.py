@@ -28,7 +28,7 @@ import http_sf
 
 from lapse.contract import CacheHint, Delta, RowVersion, TableVersion, is_name, token
 from lapse.wire.fields import RULES, lines, member_text, read_text
-from lapse.wire.limits import Reason
+from lapse.wire.limits import DEFAULT_LIMITS, Reason
 from lapse.wire.writing import suggestion_members
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ DIGEST: Final = "Lapse"
 MOVED: Final = "Contract-Moved"
 
 _WANTED: Final = frozenset(name.lower().encode() for name in (DIGEST, MOVED, RULES))
+_LONGEST: Final = 256
+"""Bytes of a request's field that are looked at; ours have 28 at most."""
 _TAG: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 """Today's tags have 16 characters, and later ones may have more."""
 _ON: Final = "on"
@@ -105,10 +107,14 @@ def have_field(have: Have) -> str:
     return have.tag if have.by is None else f"{have.tag};by={have.by}"
 
 
-# A client sends one value until something moves.
-@lru_cache(maxsize=1024)
 def read_have(value: bytes) -> Have | None:
     """What a request's field says; None when it cannot be read."""
+    return _read_have(value) if len(value) <= _LONGEST else None
+
+
+# A client sends one value until something moves.
+@lru_cache(maxsize=1024)
+def _read_have(value: bytes) -> Have | None:
     tag, parameters = _token(value)
     if tag is None:
         return None
@@ -149,6 +155,8 @@ def read_digest(
     to = str(parameters["to"])
     if not _is_tag(to):
         return Reason.MALFORMED_FIELD
+    if any(len(line) > DEFAULT_LIMITS.field_bytes for line in found.values()):
+        return Reason.TOO_LARGE
     moved = found.get(MOVED.lower().encode())
     rules = found.get(RULES.lower().encode())
     return _moved(echo, to, moved, rules)
@@ -232,11 +240,14 @@ def read_digest_member(value: object) -> Said | Reason | None:
             pass
         case _:
             return Reason.WRONG_TYPE if members.keys() & {"same", "since"} else None
-    if not isinstance(moved, dict):
+    if not isinstance(moved, dict) or not (rules is None or isinstance(rules, str)):
         return Reason.WRONG_TYPE
-    entries = cast("dict[str, Any]", moved)
-    if rules is not None and not isinstance(rules, str):
-        return Reason.WRONG_TYPE
+    return _moved_members(echo, to, cast("dict[str, Any]", moved), rules)
+
+
+def _moved_members(echo: str, to: str, entries: dict[str, Any], rules: str | None) -> Said | Reason:
+    if len(entries) > DEFAULT_LIMITS.values:
+        return Reason.TOO_MANY
     if not all(v is None or isinstance(v, str) for v in entries.values()):
         return Reason.WRONG_TYPE
     changed = {table: version for table, version in entries.items() if version is not None}
