@@ -84,6 +84,11 @@ nothing; on `two-at-once` every request lacks two.
 
 ## Asked of a model"""
 
+_LENIENT: Final = """
+The service judges what a request carries. A model that drops the members a policy is about passes
+without having followed anything, and small models do; what nobody passes that way is the governed
+class, which is what compliance counts."""
+
 _NOBODY_ASKED: Final = """
 Needs a model: `--planner local` asks the small one that ships in a package, which takes minutes."""
 
@@ -184,7 +189,8 @@ def wordings(result: Report) -> str:
     asked = [_NOBODY_ASKED]
     if found["model"]:
         more = ["level", "prompt", "prompt tokens", "of which memory", "attempts without a request"]
-        asked = table([*head, *more], [(*_run(one), *_variant(one)) for one in found["model"]])
+        rows = [(*_run(one), *_variant(one)) for one in found["model"]]
+        asked = [*table([*head, *more], rows), _LENIENT]
     return text(
         [
             "# Level 2 against Level 3, and other prompts",
