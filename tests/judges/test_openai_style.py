@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
+from lapse.cli.main import app
 from lapse.contract import Consumption, Fix
 from lapse.errors import InvalidValue, LapseError, MalformedMessage, NoRequest, PeerError, Refused
 from lapse.judges import Offer, Planner, Probe, Refusal, Task, Tokens, checked
@@ -243,3 +245,32 @@ def test_limits_that_no_answer_could_keep_are_refused(limits: dict[str, Any]) ->
     [name] = limits
     with pytest.raises(InvalidValue, match=name):
         Limits(**limits)
+
+
+def test_a_preflight_names_who_answered_and_shows_no_key(service: Any) -> None:
+    service.turns = [answer("{}")]
+    words = ["--planner", "openai", "--model", MODEL, "--base-url", service.url]
+    result = CliRunner().invoke(
+        app,
+        ["preflight", *words, "--per-type", "1", "--format", "json"],
+        env={"OPENAI_API_KEY": KEY},
+    )
+    assert result.exit_code == 1, result.output
+    found = json.loads(result.stdout)
+    assert found["planner"] == {"name": f"openai:{MODEL}", "asked": MODEL, "answered": MODEL}
+    assert {one["compliance"] for one in found["factors"]} == {0.0}
+    assert found["factors"][-1]["tokens"]["prompt"] == 50
+    assert KEY not in result.output
+    assert len(service.asked) == 5
+
+
+def test_a_preflight_of_another_model_asks_once_and_ends(service: Any) -> None:
+    service.turns = [answer("{}", model="other")]
+    result = CliRunner().invoke(
+        app,
+        ["preflight", "--planner", f"openai:{MODEL}", "--base-url", service.url],
+        env={"OPENAI_API_KEY": KEY},
+    )
+    assert result.exit_code == 2
+    assert f"'other': it answered instead of {MODEL}" in result.output
+    assert len(service.asked) == 1

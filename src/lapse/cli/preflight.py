@@ -46,35 +46,53 @@ class Shown(StrEnum):
 _Words = Literal["plain", "short", "example"]
 
 
+_Planner = Annotated[
+    str,
+    typer.Option(
+        "--planner",
+        help="Who writes the requests: local, openai:MODEL, anthropic:MODEL, or a script such as "
+        "newest or conservative.",
+    ),
+]
+_Model = Annotated[str, typer.Option("--model", help="The MODEL, apart from the planner's kind.")]
+_BaseUrl = Annotated[
+    str,
+    typer.Option("--base-url", help="Where the model's service is; its own address when left out."),
+]
+_PerType = Annotated[
+    int, typer.Option("--per-type", min=1, max=1_000, help="How many fixes of each type.")
+]
+_Types = Annotated[
+    str, typer.Option("--types", help="Which types, with commas between; a control comes along.")
+]
+_Seed = Annotated[int, typer.Option("--seed", help="Decides every value of every case.")]
+_Level = Annotated[Shown, typer.Option("--level", help="How fixes are put to a model.")]
+_Prompting = Annotated[
+    _Words, typer.Option("--prompting", help="The words around a task for a model.")
+]
+_Validity = Annotated[
+    float,
+    typer.Option("--validity", min=0, max=1, help="The share of remembered fixes that hold."),
+]
+_Bound = Annotated[
+    float,
+    typer.Option(
+        "--bound", min=0, max=1, help="The least compliance that is worth a memory block."
+    ),
+]
+
+
 def preflight(
-    planner: Annotated[
-        str,
-        typer.Option(
-            help="Who writes the requests: local, openai:MODEL, anthropic:MODEL, or a script such "
-            "as newest or conservative."
-        ),
-    ],
-    model: Annotated[str, typer.Option(help="The MODEL, apart from the planner's kind.")] = "",
-    base_url: Annotated[
-        str, typer.Option(help="Where the model's service is; its own address when left out.")
-    ] = "",
-    per_type: Annotated[
-        int, typer.Option("--per-type", min=1, max=1_000, help="How many fixes of each type.")
-    ] = 20,
-    types: Annotated[
-        str, typer.Option(help="Which types, with commas between; a control comes along.")
-    ] = _TYPES,
-    seed: Annotated[int, typer.Option(help="Decides every value of every case.")] = 0,
-    level: Annotated[Shown, typer.Option(help="How fixes are put to a model.")] = Shown.AMENDED,
-    prompting: Annotated[
-        _Words, typer.Option(help="The words around a task for a model.")
-    ] = "plain",
-    validity: Annotated[
-        float, typer.Option(min=0, max=1, help="The share of remembered fixes that hold.")
-    ] = 1.0,
-    bound: Annotated[
-        float, typer.Option(min=0, max=1, help="The least compliance that is worth a memory block.")
-    ] = 0.5,
+    planner: _Planner,
+    model: _Model = "",
+    base_url: _BaseUrl = "",
+    per_type: _PerType = 20,
+    types: _Types = _TYPES,
+    seed: _Seed = 0,
+    level: _Level = Shown.AMENDED,
+    prompting: _Prompting = "plain",
+    validity: _Validity = 1.0,
+    bound: _Bound = 0.5,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Measure whether a planner applies fixes that hold, per way of changing a request.
