@@ -87,6 +87,35 @@ def test_what_is_not_json_is_no_request(wrote: dict[str, Any]) -> None:
     assert "cannot be sent as JSON" in found.failures[0]
 
 
+@pytest.mark.parametrize(
+    ("wrote", "strayed"),
+    [
+        ([dict[str, Any]()], True),  # nothing is asked for, so nothing is refused
+        ([{"plan": "plan_other"}], True),
+        ([{"plan": "plan_partner_growth"}, {"promotion_code": "SUMMERSALE25"}], True),
+        ([{"plan": "plan_partner_growth"}, {"plan": "plan_other"}], True),
+        ([{**RIGHT, "note": "more than was asked for"}], False),
+        ([{"plan": "plan_partner_growth"}, RIGHT], False),
+    ],
+)
+def test_an_accepted_request_that_is_not_the_tasks_does_no_task(
+    wrote: list[dict[str, Any] | Exception], *, strayed: bool
+) -> None:
+    number = len(wrote)
+    found = episode(Written(wrote))
+    assert (found.attempts, found.strayed, found.completed) == (number, strayed, not strayed)
+    assert spent([found])["strayed"] == strayed
+
+
+def test_a_value_may_be_another_where_a_fix_gave_it() -> None:
+    task = {"contract": "enterprise_annual", "payment_method_token": "acme_pm_visa_debit"}
+    cured = {**task, "payment_method_token": "acme_pm_visa_credit"}
+    with Course(planner=Written([task, cured, cured]), policy=A2D).on(WORLD) as running:
+        first = running.attempt(0, "POST /v1/payments", task)
+        again = running.attempt(1, "POST /v1/payments", task)
+    assert (first.strayed, first.attempts, again.strayed, again.attempts) == (False, 2, False, 1)
+
+
 def test_a_planner_that_never_writes_one_has_five_attempts() -> None:
     found = episode(Written([NoRequest("prose")] * 5))
     assert (found.attempts, found.completed, len(found.failures)) == (5, False, 5)
@@ -108,6 +137,19 @@ def test_attempts_without_a_request_are_problems_of_a_run() -> None:
     assert list(problems_of({"A2D": scores})) == [
         "A2D: 2 attempts without a request: the model wrote no request: prose"
     ]
+
+
+def test_tasks_that_strayed_are_problems_of_a_run() -> None:
+    found = [episode(Written([{}]))]
+    scores: dict[str, Any] = {
+        "episodes": 1,
+        "completed": 0,
+        "troubles": dict[str, int](),
+        **spent(found),
+    }
+    starved, strayed = problems_of({"A2D": scores})
+    assert starved.startswith("A2D: 1 of 1 episodes were not completed")
+    assert strayed.startswith("A2D: 1 requests were accepted that were not what the task asked for")
 
 
 def test_a_saving_is_a_share_of_what_no_memory_costs() -> None:

@@ -4,6 +4,10 @@ An episode ends when the service accepts, after five attempts, or when the servi
 go on. A planner that does not answer, or not with a request that can be sent, has used up an
 attempt; the episode says why, and the run goes on. Whether a fix that was applied at once had
 lapsed is the world's judgement; no part of it reaches the planner.
+
+A service can only judge the request that it gets. Whether that still is what the task asked for is
+looked at here: an accepted request that lost a member of the task's, or has another value where no
+fix gave one, has *strayed*, and its task is not done.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     from lapse.contract import Fix
     from lapse.judges import Move, Planner, Task
+    from lapse.ledger import JsonObject
     from lapse.runtime import Memory
 
     Witness = Callable[[Memory, str, httpx2.Response, Sequence[Fix]], None]
@@ -41,12 +46,13 @@ class Episode:
 
     Attributes:
         attempts: how many there were.
-        completed: whether the last one was accepted.
+        completed: whether the last one was accepted, and was what the task asked for.
         followed: how many remembered fixes went into the first attempt.
         stale: how many of those the service no longer accepted.
         tokens: what the planner read and wrote.
         failures: why there was no request to send, for each attempt without one.
         amended: how many fixes the transport merged into the first attempt.
+        strayed: whether the service accepted something that the task did not ask for.
     """
 
     attempts: int
@@ -56,6 +62,7 @@ class Episode:
     tokens: Tokens = NO_TOKENS
     failures: tuple[str, ...] = ()
     amended: int = 0
+    strayed: bool = False
 
     @property
     def retries(self) -> int:
@@ -128,6 +135,8 @@ class _Trying:
     _followed: int = 0
     _stale: int = 0
     _amended: int = 0
+    _strayed: bool = False
+    _settable: set[str] = field(default_factory=set[str])
 
     def once(self) -> None:
         """Have a request written, and send it."""
@@ -152,9 +161,12 @@ class _Trying:
             self._amended = len(merged)
             known = {fix.id: fix for fix in (*move.followed, *merged)}
             self._note(taken_over(known.values(), self._sent), response)
-        self.completed = response.is_success
+        self._settable.update(name for fix in merged for name in fix.parameters)
+        self._strayed = response.is_success and self._lost_its_way(self._sent)
+        self.completed = response.is_success and not self._strayed
         offers = tuple(_offers(response))
-        self.over = self.completed or not offers
+        self._settable.update(name for offer in offers for name in offer.parameters)
+        self.over = response.is_success or not offers
         if offers:
             said: dict[str, Any] = response.json()
             self._refusal = Refusal(
@@ -174,6 +186,15 @@ class _Trying:
             tokens=self.tokens,
             failures=tuple(self.failures),
             amended=self._amended,
+            strayed=self._strayed,
+        )
+
+    def _lost_its_way(self, sent: JsonObject) -> bool:
+        """Whether a request is no longer the task's, apart from what fixes may have set."""
+        asked = self.task.request.items()
+        return any(
+            name not in sent or (sent[name] != value and name not in self._settable)
+            for name, value in asked
         )
 
     def _move(self) -> Move:
@@ -181,6 +202,7 @@ class _Trying:
         if self._sent is None:
             remembered = agent.memory.fixes(task.operation, task.request, issuer=agent.issuer)
             fixes = remembered if agent.briefs else ()
+            self._settable.update(name for fix in fixes for name in fix.parameters)
             return agent.planner.first(task, fixes)
         return agent.planner.again(task, self._sent, self._refusal)
 

@@ -93,5 +93,10 @@ def problems_of(arms: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
             )
         if scores["troubles"]:
             yield f"{name}: the client could not take in some responses: {scores['troubles']}"
+        if scores["strayed"]:
+            yield (
+                f"{name}: {scores['strayed']} requests were accepted that were not what the task "
+                "asked for, so those tasks count as not done"
+            )
         for reason, times in scores["planner_failures"].items():
             yield f"{name}: {times} attempts without a request: {reason}"

@@ -140,12 +140,14 @@ def spent(episodes: Iterable[Episode]) -> dict[str, Any]:
     """What the planner of an arm read and wrote, and what became of its first attempts.
 
     `memory` is the part of `prompt` that is the memory block; `amended_by_transport` counts first
-    attempts into which the transport merged what was remembered.
+    attempts into which the transport merged what was remembered; `strayed` counts tasks whose
+    accepted request was not what they asked for.
     """
-    total, failures, amended = NO_TOKENS, Counter[str](), 0
+    total, failures, amended, strayed = NO_TOKENS, Counter[str](), 0, 0
     for episode in episodes:
         total += episode.tokens
         amended += episode.amended > 0
+        strayed += episode.strayed
         failures.update(episode.failures)
     return {
         "amended_by_transport": amended,
@@ -155,6 +157,7 @@ def spent(episodes: Iterable[Episode]) -> dict[str, Any]:
             "memory": total.memory,
         },
         "planner_failures": dict(failures),
+        "strayed": strayed,
     }
 
 
