@@ -193,10 +193,11 @@ class ReturnMethod(Protocol):
 def fitting(claims: Iterable[Claim], budget: Budget) -> frozenset[str]:
     """The ids of as many claims as there is room for, the latest first.
 
-    Claims are taken from the latest backwards, and one that does not fit is passed over.
+    Claims are taken from the latest backwards, of one time the one that comes later first, and one
+    that does not fit is passed over.
     """
     kept: list[Claim] = []
-    for claim in sorted(claims, key=lambda claim: claim.at, reverse=True):
+    for claim in sorted(reversed(list(claims)), key=lambda claim: -claim.at):
         if budget.allows([*kept, claim]):
             kept.append(claim)
     return frozenset(claim.id for claim in kept)
