@@ -26,7 +26,7 @@ def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]
 
 SCHEMAS: Final[Mapping[str, dict[str, Any]]] = {
     "POST /v1/subscriptions": _object(
-        [],
+        ["customer", "plan"],
         customer=_TEXT,
         plan=_TEXT,
         program=_TEXT,
@@ -34,14 +34,14 @@ SCHEMAS: Final[Mapping[str, dict[str, Any]]] = {
         promotion_code=_TEXT_OR_NULL,
     ),
     "POST /v1/payments": _object(
-        [],
+        ["customer", "contract", "payment_method_token", "amount"],
         customer=_TEXT,
         contract=_TEXT,
         payment_method_token=_TEXT,
         amount={"type": ["string", "number"]},
         currency=_TEXT,
     ),
-    "POST /v1/customers": _object([], name=_TEXT, email=_TEXT),
+    "POST /v1/customers": _object(["name", "email"], name=_TEXT, email=_TEXT),
 }
 """By operation, as the transport names it."""
 
