@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from lapse.admission import Epochs, WorkItem
-from lapse.ledger import Interval, Kind, Outcome, Receipt, Source, Stamp, digest
+from lapse.admission import (
+    Checkpoint,
+    Departure,
+    Epochs,
+    Returning,
+    WorkItem,
+    capture,
+    difference,
+    merge,
+)
+from lapse.ledger import Interval, Kind, Outcome, Receipt, Scope, Source, Stamp, digest
 
-__all__ = ["OBSERVER", "receipt", "resting_on", "statement"]
+__all__ = ["MEMBER", "OBSERVER", "leaving", "receipt", "resting_on", "returning", "statement"]
+
+MEMBER = Scope(tenant="team", principal="A1", role="planner", task="trip")
+"""Who leaves and returns."""
 
 OBSERVER = "booking-desk"
 """Who observed what the statements say."""
@@ -61,3 +73,17 @@ def statement(
 def resting_on(*items: WorkItem) -> tuple[Stamp, ...]:
     """The stamps of an item that depends on others as they are."""
     return tuple(Stamp(Source.record(item.id), item.digest()) for item in items)
+
+
+def leaving(*items: WorkItem, epoch: int = 10) -> Departure:
+    """`MEMBER` leaves a workspace in a revision, at the instant of the same number."""
+    return capture(items, MEMBER, epoch=epoch, at=epoch)
+
+
+def returning(
+    departure: Departure, *items: WorkItem, epoch: int = 20, cycle: str = "return-1"
+) -> Checkpoint:
+    """`MEMBER` returns, for booking, into a workspace that holds these items."""
+    who = Scope(tenant="team", principal="A1", role="planner", task="trip", purpose="booking")
+    back = Returning(cycle=cycle, who=who, epoch=epoch, at=epoch)
+    return merge(departure, difference(departure, items, epoch=epoch), back)

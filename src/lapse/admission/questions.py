@@ -1,0 +1,192 @@
+"""What the workspace's history does not say: does a later item break a premise of an earlier one?
+
+Two kinds of question go out, and who answers is not decided here (paper, 3.2 and C.2). A *scan*
+asks broadly which later items might break an item; each pair it names is then asked about alone, of
+a *verifier*: would treating the earlier item as current be incompatible with the later one?
+
+1. A pair goes forward in time, strictly, so pairs can never form a cycle.
+2. Of several verified breaks the latest is the one that counts; a break outweighs any failure.
+3. A scan or an answer that is missing, failed or cannot be read leaves the earlier item out, with
+   that reason. So does a verifier that cannot tell.
+4. A verified break leaves the earlier item out and admits nothing: the later one passes the gates
+   by itself.
+
+Obligations and frontiers are not asked about: one that is void by inference would still demand what
+it demands, and is closed by whoever opened it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from lapse.admission.reasons import Fallen, Reason
+from lapse.ledger import Kind, Status
+
+if TYPE_CHECKING:
+    from lapse.admission.checkpoint import Checkpoint
+    from lapse.admission.items import WorkItem
+
+__all__ = ["Pair", "Proposals", "Question", "Scan", "Verdict", "judge", "propose", "scans"]
+
+_ASKED_ABOUT = frozenset({Kind.FACT, Kind.CONSTRAINT, Kind.EXPERIENCE})
+
+
+class Verdict(StrEnum):
+    """What a verifier may answer about a pair."""
+
+    INVALIDATES = "invalidates"
+    """The later item cannot hold while the earlier one is treated as current."""
+    STANDS = "stands"
+    """Both can hold, whatever topic they share."""
+    UNSURE = "unsure"
+    """It cannot tell."""
+
+
+class Pair(NamedTuple):
+    """An earlier and a later item, by id."""
+
+    older: str
+    later: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Which of these later items might break a premise of this one?
+
+    Attributes:
+        older: the item in question.
+        later: items written during the absence and after it, from the earliest on; at least one.
+    """
+
+    older: WorkItem
+    later: tuple[WorkItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Does the later item break a premise of the earlier one? Asked of a verifier, pair by pair."""
+
+    older: WorkItem
+    later: WorkItem
+
+    @property
+    def pair(self) -> Pair:
+        """The ids: what its answer is filed under."""
+        return Pair(self.older.id, self.later.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """What came of scanning.
+
+    Attributes:
+        questions: for the verifier, in the order of ids.
+        fallen: items whose scan is missing or unusable.
+    """
+
+    questions: tuple[Question, ...] = ()
+    fallen: Mapping[str, Fallen] = field(default_factory=dict[str, Fallen])
+
+
+def scans(checkpoint: Checkpoint, fallen: Collection[str]) -> Iterator[Scan]:
+    """One scan for each item that stands so far and was followed by something.
+
+    What was revoked was never true, and breaks nothing. Items of one slot are left to the explicit
+    rules.
+    """
+    absence = sorted(
+        (
+            item
+            for item in checkpoint.items
+            if checkpoint.departed < item.epochs.since <= checkpoint.returning.epoch
+            and item.status is not Status.REVOKED
+            and item.kind is not Kind.EXPERIENCE
+        ),
+        key=lambda item: (item.moment, item.id),
+    )
+    for item in checkpoint.items:
+        if item.id in fallen or item.kind not in _ASKED_ABOUT:
+            continue
+        later = tuple(one for one in absence if one.moment > item.moment and one.slot != item.slot)
+        if later:
+            yield Scan(item, later)
+
+
+def propose(asked: Collection[Scan], scanned: Mapping[str, object]) -> Proposals:
+    """The pairs to verify.
+
+    Args:
+        asked: the scans that went out.
+        scanned: for each scanned item's id a list, tuple or set of the ids of later items, or the
+            exception that came instead. Anything else is a malformed answer, and so is an id that
+            the scan did not offer.
+    """
+    questions: list[Question] = []
+    fallen: dict[str, Fallen] = {}
+    shared: tuple[WorkItem, ...] = ()
+    offered: dict[str, WorkItem] = {}
+    for scan in asked:
+        if scan.later is not shared:
+            shared, offered = scan.later, {item.id: item for item in scan.later}
+        named = _names(scanned.get(scan.older.id, Reason.UNSCANNED), offered)
+        if isinstance(named, Reason):
+            fallen[scan.older.id] = Fallen(named)
+        else:
+            questions += (Question(scan.older, offered[name]) for name in named)
+    return Proposals(tuple(questions), fallen)
+
+
+def _names(answer: object, offered: Collection[str]) -> Reason | list[str]:
+    if isinstance(answer, Reason):
+        return answer
+    if isinstance(answer, Exception):
+        return Reason.SCAN_RAISED
+    if not isinstance(answer, list | tuple | set | frozenset):
+        return Reason.SCAN_MALFORMED
+    names = cast("Collection[object]", answer)
+    found = [name for name in names if isinstance(name, str) and name in offered]
+    return sorted(set(found)) if len(found) == len(names) else Reason.SCAN_MALFORMED
+
+
+def judge(proposals: Proposals, answers: Mapping[Pair, object]) -> dict[str, Fallen]:
+    """Which items fall by inference.
+
+    Args:
+        proposals: what was asked.
+        answers: a `Verdict` for each question's pair, or the exception that came instead; anything
+            else is a malformed answer. An answer to what was not asked is passed over.
+    """
+    fallen = dict(proposals.fallen)
+    broken: dict[str, WorkItem] = {}
+    for question in proposals.questions:
+        older, later = question.older.id, question.later
+        reason = _meaning(answers.get(question.pair, Reason.UNANSWERED))
+        if reason is Reason.INVALIDATED:
+            known = broken.get(older)
+            if known is None or (known.moment, known.id) < (later.moment, later.id):
+                broken[older] = later
+        elif reason is not None:
+            fallen.setdefault(older, Fallen(reason, later.id))
+    for older, later in broken.items():
+        fallen[older] = Fallen(Reason.INVALIDATED, later.id)
+    return fallen
+
+
+def _meaning(answer: object) -> Reason | None:
+    """The reason that an answer gives; None when the item stands."""
+    match answer:
+        case Reason():
+            return answer
+        case Verdict.STANDS:
+            return None
+        case Verdict.INVALIDATES:
+            return Reason.INVALIDATED
+        case Verdict.UNSURE:
+            return Reason.UNVERIFIED
+        case Exception():
+            return Reason.VERIFIER_RAISED
+        case _:
+            return Reason.ANSWER_MALFORMED
