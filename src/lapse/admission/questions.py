@@ -97,20 +97,21 @@ def scans(checkpoint: Checkpoint, fallen: Collection[str]) -> Iterator[Scan]:
     What was revoked was never true, and breaks nothing. Items of one slot are left to the explicit
     rules.
     """
-    absence = sorted(
-        (
-            item
-            for item in checkpoint.items
-            if checkpoint.departed < item.epochs.since <= checkpoint.returning.epoch
-            and item.status is not Status.REVOKED
-            and item.kind is not Kind.EXPERIENCE
-        ),
-        key=lambda item: (item.moment, item.id),
+    came = (
+        item
+        for item in checkpoint.items
+        if checkpoint.departed < item.epochs.since <= checkpoint.returning.epoch
+        and item.status is not Status.REVOKED
+        and item.kind is not Kind.EXPERIENCE
     )
+    absence = tuple(sorted(came, key=lambda item: (item.moment, item.id)))
+    slots = {item.slot for item in absence}
     for item in checkpoint.items:
         if item.id in fallen or item.kind not in _ASKED_ABOUT:
             continue
-        later = tuple(one for one in absence if one.moment > item.moment and one.slot != item.slot)
+        later = absence  # shared by nearly all of them: a long absence is not copied for each
+        if item.slot in slots or (absence and item.moment >= absence[0].moment):
+            later = tuple(i for i in absence if i.moment > item.moment and i.slot != item.slot)
         if later:
             yield Scan(item, later)
 
