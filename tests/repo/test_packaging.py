@@ -57,7 +57,9 @@ def test_the_front_page_travels_with_the_library() -> None:
 def test_all_is_every_extra_but_the_demonstration_and_what_needs_a_compiler() -> None:
     extras = LIBRARY["project"]["optional-dependencies"]
     [everything] = extras["all"]
-    assert sorted(set(extras) - {"all", "demo", "local"}) == everything[len("lapse[") : -1].split(",")
+    assert sorted(set(extras) - {"all", "demo", "local"}) == everything[len("lapse[") : -1].split(
+        ","
+    )
 
 
 def test_the_library_asks_for_no_tool() -> None:
