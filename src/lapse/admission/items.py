@@ -163,7 +163,9 @@ class WorkItem:
         if self.id in self.replaces or Source.record(self.id) in {s.source for s in self.stamps}:
             raise InvalidValue("id", self.id, "name other items in replaces and stamps")
         self._check_obligation()
-        _refuse_plans(self.attributes)
+        if self.attributes:
+            _refuse_plans(self.attributes)
+            canonical(self.attributes)  # a view could not carry what has no canonical form
 
     def _check_obligation(self) -> None:
         if (self.kind in _SERVING) is not bool(self.obligation):
@@ -190,9 +192,13 @@ class WorkItem:
 
     def digest(self) -> str:
         """SHA-256, in hex, of what it says, in RFC 8785 form; receipts and status do not count."""
+        return digest(canonical([self.id, self.said()]))
+
+    def said(self) -> dict[str, Any]:
+        """What its digest covers beside the id: the record without receipts."""
         body = self.record().as_json()
         del body["receipts"]
-        return digest(canonical([self.id, body]))
+        return body
 
     def as_json(self) -> dict[str, Any]:
         """The whole item: its record with id and status."""

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from lapse.admission.reasons import Fallen, Reason
 from lapse.errors import InvalidValue
-from lapse.ledger import LIVE, Status
+from lapse.ledger import LIVE, Kind, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -173,6 +173,8 @@ def unknown_current(
     latest: dict[str, WorkItem] = {}
     standing: set[str] = set()
     for item in items:
+        if item.kind is Kind.EXPERIENCE:
+            continue  # it is about its owner, and no slot of the workspace
         if item.id not in fallen:
             standing.add(item.slot)
         if item.slot not in latest or _order(latest[item.slot]) < _order(item):

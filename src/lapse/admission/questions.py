@@ -12,7 +12,8 @@ a *verifier*: would treating the earlier item as current be incompatible with th
    by itself.
 
 Obligations and frontiers are not asked about: one that is void by inference would still demand what
-it demands, and is closed by whoever opened it.
+it demands, and is closed by whoever opened it. Nor is a private experience: it goes where its
+source goes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pair", "Proposals", "Question", "Scan", "Verdict", "judge", "propose", "scans"]
 
-_ASKED_ABOUT = frozenset({Kind.FACT, Kind.CONSTRAINT, Kind.EXPERIENCE})
+_ASKED_ABOUT = frozenset({Kind.FACT, Kind.CONSTRAINT})
 
 
 class Verdict(StrEnum):

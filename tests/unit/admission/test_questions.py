@@ -58,7 +58,7 @@ def test_a_scan_leaves_out_what_cannot_break_anything() -> None:
     owed = statement("owed", kind=Kind.OBLIGATION)
     told = statement("told", kind=Kind.FRONTIER, epoch=15)
     checkpoint = returning(leaving(OLD, owed), OLD, owed, same_slot, revoked, private, future, told)
-    assert pairs(checkpoint, "false") == {"pickup": ["told"], "mine": ["told"], "next": ["told"]}
+    assert pairs(checkpoint, "false") == {"pickup": ["told"], "next": ["told"]}
 
 
 def test_a_proposal_becomes_a_question_about_one_pair() -> None:

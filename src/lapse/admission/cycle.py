@@ -1,0 +1,340 @@
+"""The return cycle: from a checkpoint to a signed view, or to what is missing for one.
+
+::
+
+    Captured ──► Screened ──► Judged ──► Eligible ──► Selected ──► Sealed
+                  │    ▲                     │
+         questions ▼    │ answers             └──► Blocked
+                 whoever answers
+
+1. Captured: one checkpoint and one policy; nothing else is looked at from here on.
+2. Screened: the workspace's own history has spoken, and the scans are known.
+3. Judged: answers have come, or their absence counts; what rests on the fallen fell too.
+4. Eligible: every gate was asked about every item.
+5. Selected: the chosen set covers what is owed. A set that does not is Blocked: nothing of it is
+   shown, and what is missing is named. A policy says whether the agent then waits or starts anew.
+6. Sealed: the view is signed; private experience comes back only with its source.
+
+A state is never changed. A second return starts from another checkpoint, and the first view stays
+what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from lapse.admission.coverage import Coverage, Missing, missing
+from lapse.admission.gates import GATES, Gate, Judgement, Situation, weigh
+from lapse.admission.items import LONGEST_TEXT
+from lapse.admission.lifecycle import (
+    RANKS,
+    History,
+    UnknownCurrent,
+    cascade,
+    explicit,
+    unknown_current,
+)
+from lapse.admission.questions import Pair, Proposals, Scan, judge, propose, scans
+from lapse.admission.reasons import Failure, Fallen, Reason
+from lapse.admission.selection import Budget, Selection, select
+from lapse.admission.view import ReturnView, SignedView, sign
+from lapse.errors import InvalidValue
+from lapse.ledger import Kind
+
+if TYPE_CHECKING:
+    from lapse.admission.checkpoint import Checkpoint
+    from lapse.admission.items import WorkItem
+    from lapse.ledger import Signer
+
+__all__ = [
+    "Blocked",
+    "Captured",
+    "Eligible",
+    "Incomplete",
+    "Judged",
+    "Policy",
+    "Screened",
+    "Sealed",
+    "Selected",
+    "admit",
+]
+
+_HOUR_US = 3_600_000_000
+
+
+class Incomplete(StrEnum):
+    """What happens to a return without a complete set."""
+
+    BLOCK = "block"
+    """The agent waits until what is missing is there."""
+    RESET = "reset"
+    """The agent starts with nothing inherited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a return is decided.
+
+    Attributes:
+        observers: whose receipts count; with none of them nothing passes.
+        kinds: the kinds of shared items that may be shown.
+        ranks: the rank of each name of authority.
+        gates: what is asked about every item; with none of them nothing passes.
+        item_chars: the most characters that one item may have.
+        budget: how much is shown at most, and how much has to be covered.
+        when_incomplete: what happens without a complete set.
+        lifetime_us: for how many microseconds a view may be exposed.
+        unsafe_without_inference: show items although nobody looked whether later ones break them.
+    """
+
+    observers: frozenset[str]
+    kinds: frozenset[Kind] = frozenset({Kind.FACT, Kind.FRONTIER, Kind.OBLIGATION, Kind.CONSTRAINT})
+    ranks: Mapping[str, int] = field(default_factory=lambda: dict(RANKS))
+    gates: tuple[Gate, ...] = GATES
+    item_chars: int = LONGEST_TEXT
+    budget: Budget = field(default_factory=Budget)
+    when_incomplete: Incomplete = Incomplete.BLOCK
+    lifetime_us: int = _HOUR_US
+    unsafe_without_inference: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a policy that would share private experience, or show what has no time."""
+        if Kind.EXPERIENCE in self.kinds:
+            remedy = "leave experience out: it comes back with its source, or not at all"
+            raise InvalidValue("kinds", Kind.EXPERIENCE.value, remedy)
+        for name in ("item_chars", "lifetime_us"):
+            if getattr(self, name) < 1:
+                raise InvalidValue(name, getattr(self, name), "pass 1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """The state to decide on, and how."""
+
+    checkpoint: Checkpoint
+    policy: Policy
+
+    def next(self) -> Screened:
+        """Apply the explicit rules."""
+        history = explicit(self.checkpoint, self.policy.ranks)
+        asked: tuple[Scan, ...] = ()
+        if not self.policy.unsafe_without_inference:
+            asked = tuple(scans(self.checkpoint, history.fallen))
+        return Screened(self.checkpoint, self.policy, history, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """What the workspace's history says, and what it leaves to be asked."""
+
+    checkpoint: Checkpoint
+    policy: Policy
+    history: History
+    scans: tuple[Scan, ...]
+
+    def proposals(self, scanned: Mapping[str, object]) -> Proposals:
+        """The questions for a verifier, once the scans are answered (see `propose`)."""
+        return propose(self.scans, scanned)
+
+    def next(self, scanned: Mapping[str, object], answers: Mapping[Pair, object]) -> Judged:
+        """Take the answers in; what was not answered counts against the item."""
+        history = History(dict(self.history.fallen), dict(self.history.restated))
+        for item_id, fallen in judge(self.proposals(scanned), answers).items():
+            history.drop(item_id, fallen.reason, fallen.by)
+        cascade(self.checkpoint.items, history)
+        unknown = unknown_current(self.checkpoint.items, history.fallen)
+        return Judged(self.checkpoint, self.policy, history.fallen, unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What stands and what fell, with the slots whose current value nobody knows."""
+
+    checkpoint: Checkpoint
+    policy: Policy
+    fallen: Mapping[str, Fallen]
+    unknown: tuple[UnknownCurrent, ...]
+
+    def next(self) -> Eligible:
+        """Ask the gates."""
+        items = self.checkpoint.items
+        situation = Situation(
+            returning=self.checkpoint.returning,
+            items={item.id: item for item in items},
+            fallen=self.fallen,
+            kinds=self.policy.kinds | {Kind.EXPERIENCE},
+            observers=self.policy.observers,
+            item_chars=self.policy.item_chars,
+        )
+        judgements = weigh(items, situation, self.policy.gates)
+        return Eligible(self.checkpoint, self.policy, self.unknown, judgements)
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """Every item with all that speaks against it."""
+
+    checkpoint: Checkpoint
+    policy: Policy
+    unknown: tuple[UnknownCurrent, ...]
+    judgements: tuple[Judgement, ...]
+
+    @property
+    def shared(self) -> tuple[Judgement, ...]:
+        """The judgements about what is shared; experience is no part of a set."""
+        return tuple(j for j in self.judgements if j.item.kind is not Kind.EXPERIENCE)
+
+    def digests(self) -> dict[str, str]:
+        """The digests of the shared items that may be acted on: what `expose` compares with."""
+        return {j.item.id: j.item.digest() for j in self.shared if j.eligible}
+
+    def next(self) -> Selected | Blocked:
+        """Choose a set that is enough, or say what is missing."""
+        shared = self.shared
+        selection = select(shared, self.policy.budget)
+        if not selection.failures:
+            return Selected(self, selection)
+        return Blocked(
+            eligible=self,
+            outcome=self.policy.when_incomplete,
+            failures=selection.failures,
+            coverage=selection.coverage,
+            missing=missing(selection.obligations, selection.supported, shared),
+            unknown=self.unknown,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A set that is enough."""
+
+    eligible: Eligible
+    selection: Selection
+
+    def next(self, signer: Signer) -> Sealed:
+        """Bind the set to the return, sign it, and let experience back with its sources."""
+        checkpoint, policy = self.eligible.checkpoint, self.eligible.policy
+        view = ReturnView.of(
+            self.selection.items,
+            self.selection.coverage,
+            returning=checkpoint.returning,
+            checkpoint=checkpoint.digest(),
+            expires=checkpoint.returning.at + policy.lifetime_us,
+        )
+        experience, withheld = _readmit(self.eligible, {item.id for item in view.items})
+        left = {j.item.id: j.reasons for j in self.eligible.shared if j.reasons}
+        left |= {name: (reason,) for name, reason in self.selection.left.items()}
+        return Sealed(
+            eligible=self.eligible,
+            view=view,
+            signed=sign(view, signer),
+            experience=experience,
+            left_out=left | withheld,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """The view, signed.
+
+    Attributes:
+        eligible: what it was chosen from.
+        view: what is shown.
+        signed: the same as it travels.
+        experience: the private experience that comes back, by id.
+        left_out: every other item, with all that speaks against it.
+    """
+
+    eligible: Eligible
+    view: ReturnView
+    signed: SignedView
+    experience: tuple[WorkItem, ...]
+    left_out: Mapping[str, tuple[Reason, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """No view, and why.
+
+    Attributes:
+        eligible: what there was to choose from.
+        outcome: whether the agent waits or starts with nothing inherited.
+        failures: why the set is not enough.
+        coverage: how far it reached.
+        missing: the dependencies that it lacks, who needs them, who spoke about them last.
+        unknown: the slots whose old value is dead and whose new one nobody knows.
+    """
+
+    eligible: Eligible
+    outcome: Incomplete
+    failures: tuple[Failure, ...]
+    coverage: Coverage
+    missing: tuple[Missing, ...]
+    unknown: tuple[UnknownCurrent, ...]
+
+
+def admit(
+    checkpoint: Checkpoint,
+    policy: Policy,
+    *,
+    scanned: Mapping[str, object],
+    answers: Mapping[Pair, object],
+    signer: Signer,
+) -> Sealed | Blocked:
+    """Run a whole cycle with answers that are there already.
+
+    Raises:
+        InvalidValue: the view holds something that has no canonical form.
+    """
+    state: _Open | Sealed | Blocked = Captured(checkpoint, policy)
+    while not isinstance(state, Sealed | Blocked):
+        state = _step(state, scanned, answers, signer)
+    return state
+
+
+_Open = Captured | Screened | Judged | Eligible | Selected
+"""The states that lead on."""
+
+
+def _step(
+    state: _Open, scanned: Mapping[str, object], answers: Mapping[Pair, object], signer: Signer
+) -> _Open | Sealed | Blocked:
+    match state:
+        case Captured() | Judged() | Eligible():
+            return state.next()
+        case Screened():
+            return state.next(scanned, answers)
+        case Selected():
+            return state.next(signer)
+    assert_never(state)
+
+
+def _readmit(
+    eligible: Eligible, shown: set[str]
+) -> tuple[tuple[WorkItem, ...], dict[str, tuple[Reason, ...]]]:
+    """The experience that comes back, and the rest with reasons.
+
+    An experience is its owner's alone, and all its sources have to be in the view.
+    """
+    returned: list[WorkItem] = []
+    withheld: dict[str, tuple[Reason, ...]] = {}
+    principal = eligible.checkpoint.returning.who.principal
+    for judgement in eligible.judgements:
+        item = judgement.item
+        if item.kind is not Kind.EXPERIENCE:
+            continue
+        reasons = list(judgement.reasons)
+        if item.scope.principal != principal and Reason.AUTHORIZATION_DENIED not in reasons:
+            reasons.append(Reason.AUTHORIZATION_DENIED)
+        if not item.rests_on:
+            reasons.append(Reason.NO_SOURCE)
+        elif not shown.issuperset(item.rests_on):
+            reasons.append(Reason.SOURCE_NOT_SHOWN)
+        if reasons:
+            withheld[item.id] = tuple(reasons)
+        else:
+            returned.append(item)
+    return tuple(returned), withheld

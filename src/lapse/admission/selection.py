@@ -1,0 +1,244 @@
+"""Which of the eligible items are shown: enough for every obligation, within the budget.
+
+1. What is owed is what the obligations of the returning agent demand. One that has ended demands
+   nothing; one that is in doubt is still demanded, and the set is incomplete without it.
+2. Obligations and their progress frontiers come first, all of them.
+3. Then, again and again, the item with the largest gain per cost: the gain is the weight of the
+   required dependencies that it newly supports (two if critical, else one), the cost its length in
+   characters, at least one. Ties: larger gain, lower cost, smaller id.
+4. An item that exceeds the budget in its turn is passed over; smaller ones may still fit.
+5. A set that falls short of a threshold is no set: its failures say why, and it is not shown.
+
+The greedy choice carries no guarantee: hard budgets and mandatory items take it out of reach of the
+classical bound (paper, C.3). It takes time in proportion to the items, times the logarithm.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lapse.admission.coverage import Coverage, measure
+from lapse.admission.obligations import Obligation, obligations_in
+from lapse.admission.reasons import Failure, Reason
+from lapse.errors import InvalidValue
+from lapse.ledger import Kind
+
+if TYPE_CHECKING:
+    from lapse.admission.gates import Judgement
+    from lapse.admission.items import WorkItem
+
+__all__ = ["Budget", "Selection", "owed", "select"]
+
+_CRITICAL_WEIGHT = 2
+"""w(d) of a critical dependency; any other weighs one (paper, equation 5)."""
+
+_NOT_OWED = frozenset(
+    {
+        Reason.SUPERSEDED,
+        Reason.REVOKED,
+        Reason.CLOSED,
+        Reason.RESTATED,
+        Reason.LACKS_AUTHORITY,
+        Reason.NOT_YET,
+        Reason.EXPIRED,
+        Reason.EPOCH_ENDED,
+        Reason.AUTHORIZATION_DENIED,
+        Reason.OTHER_TASK,
+        Reason.OTHER_PURPOSE,
+        Reason.OTHER_KIND,
+    }
+)
+"""What makes an obligation end, or somebody else's; every other reason only puts it in doubt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much may be shown, and how much has to be covered.
+
+    Attributes:
+        items: B_n, the most items.
+        chars: B_c, the most characters of text, all items together.
+        coverage: gamma, the least Cov, above 0 and at most 1.
+        critical: rho, the least Crit, above 0 and at most 1.
+    """
+
+    items: int = 8
+    chars: int = 4096
+    coverage: float = 1.0
+    critical: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a budget under which nothing could be shown, or anything."""
+        for name in ("items", "chars"):
+            if getattr(self, name) < 1:
+                raise InvalidValue(name, getattr(self, name), "pass 1 or more")
+        for name in ("coverage", "critical"):
+            if not 0 < getattr(self, name) <= 1:
+                raise InvalidValue(name, getattr(self, name), "pass a share above 0, at most 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What was chosen, or why it is not enough.
+
+    Attributes:
+        items: the chosen items: obligations with their frontiers, then evidence as it was chosen.
+        chars: their length together.
+        obligations: what is owed.
+        supported: D(S): the dependencies that the chosen items support.
+        coverage: both measures over the chosen items.
+        failures: why the set is not shown; none: it is complete.
+        left: eligible items that are not among the chosen, by id, and why.
+    """
+
+    items: tuple[WorkItem, ...]
+    chars: int
+    obligations: tuple[Obligation, ...]
+    supported: frozenset[str]
+    coverage: Coverage
+    failures: tuple[Failure, ...]
+    left: Mapping[str, Reason]
+
+
+def owed(judgements: Iterable[Judgement]) -> tuple[tuple[Obligation, ...], frozenset[str]]:
+    """What the returning agent owes, and the ids of obligation items that are in doubt."""
+    items: list[WorkItem] = []
+    doubtful: set[str] = set()
+    for judgement in judgements:
+        item = judgement.item
+        if item.kind is Kind.OBLIGATION and _NOT_OWED.isdisjoint(judgement.reasons):
+            items.append(item)
+            if not judgement.eligible:
+                doubtful.add(item.id)
+        elif item.kind is Kind.FRONTIER and judgement.eligible:
+            items.append(item)
+    return obligations_in(items), frozenset(doubtful)
+
+
+def select(judgements: Sequence[Judgement], budget: Budget) -> Selection:
+    """Choose among the eligible items."""
+    obligations, doubtful = owed(judgements)
+    eligible = {one.item.id: one.item for one in judgements if one.eligible}
+    mandatory = [
+        eligible[name]
+        for obligation in obligations
+        for name in (*obligation.opened_by, *obligation.frontiers)
+        if name in eligible
+    ]
+    chars = sum(len(item.text) for item in mandatory)
+    failures: list[Failure] = []
+    if doubtful:
+        failures.append(Failure.MISSING_OBLIGATION)
+    if any(not obligation.frontiers for obligation in obligations):
+        failures.append(Failure.MISSING_FRONTIER)
+    if len(mandatory) > budget.items or chars > budget.chars:
+        failures.append(Failure.MANDATORY_EXCEEDS_BUDGET)
+
+    supported = {d for item in mandatory for d in item.supports}
+    taken = {item.id for item in mandatory}
+    wanted = _weights(obligations)
+    evidence = _greedy(
+        (item for name, item in eligible.items() if name not in taken),
+        wanted,
+        supported,
+        items=budget.items - len(mandatory),
+        chars=budget.chars - chars,
+    )
+    chosen = [*mandatory, *evidence]
+    chars += sum(len(item.text) for item in evidence)
+    coverage = measure(obligations, supported)
+    failures += _shortfall(chosen, coverage, budget)
+    shown = {item.id for item in chosen}
+    return Selection(
+        items=tuple(chosen),
+        chars=chars,
+        obligations=obligations,
+        supported=frozenset(supported),
+        coverage=coverage,
+        failures=tuple(failures),
+        left={
+            name: _why_left(item, wanted, supported)
+            for name, item in eligible.items()
+            if name not in shown
+        },
+    )
+
+
+def _weights(obligations: Iterable[Obligation]) -> dict[str, int]:
+    """R, each dependency with its weight."""
+    weights: dict[str, int] = {}
+    for obligation in obligations:
+        for dependency in obligation.required:
+            weights.setdefault(dependency, 1)
+        weights.update(dict.fromkeys(obligation.critical, _CRITICAL_WEIGHT))
+    return weights
+
+
+def _greedy(
+    candidates: Iterable[WorkItem],
+    wanted: Mapping[str, int],
+    supported: set[str],
+    *,
+    items: int,
+    chars: int,
+) -> list[WorkItem]:
+    """Rules 3 and 4; `supported` grows by what the chosen items support.
+
+    What an item gains only falls as others are chosen, so an item at the top of the heap whose gain
+    is still what it was pushed with is the best there is.
+    """
+    useful: dict[str, WorkItem] = {}
+    heap: list[tuple[float, int, int, str]] = []
+    for item in candidates:
+        gain = _gain(item, wanted, supported)
+        if gain:
+            useful[item.id] = item
+            heap.append(_rank(item, gain))
+    heapq.heapify(heap)
+    chosen: list[WorkItem] = []
+    while heap and len(chosen) < items:
+        _, pushed, _, name = heapq.heappop(heap)
+        item = useful[name]
+        gain = _gain(item, wanted, supported)
+        if not gain or len(item.text) > chars:
+            continue
+        if gain != -pushed:
+            heapq.heappush(heap, _rank(item, gain))
+            continue
+        chosen.append(item)
+        chars -= len(item.text)
+        supported.update(item.supports)
+    return chosen
+
+
+def _gain(item: WorkItem, wanted: Mapping[str, int], supported: Collection[str]) -> int:
+    return sum(wanted[d] for d in item.supports if d in wanted and d not in supported)
+
+
+def _rank(item: WorkItem, gain: int) -> tuple[float, int, int, str]:
+    """The order of choice, smallest first.
+
+    Gains are small integers and costs at most a few thousand, so two ratios that differ are two
+    floats that differ, and equal ratios are equal floats.
+    """
+    cost = len(item.text)  # never 0: an item has a text
+    return -gain / cost, -gain, cost, item.id
+
+
+def _shortfall(
+    chosen: Collection[WorkItem], coverage: Coverage, budget: Budget
+) -> Iterable[Failure]:
+    if not chosen:
+        yield Failure.NO_SAFE_CANDIDATE
+    if coverage.cov < budget.coverage:
+        yield Failure.INSUFFICIENT_COVERAGE
+    if coverage.crit < budget.critical:
+        yield Failure.INSUFFICIENT_CRITICAL
+
+
+def _why_left(item: WorkItem, wanted: Mapping[str, int], supported: Collection[str]) -> Reason:
+    """An eligible item that still would add something did not fit."""
+    return Reason.OVER_BUDGET if _gain(item, wanted, supported) else Reason.NOT_NEEDED
