@@ -82,6 +82,11 @@ def test_memstrata_keeps_the_first_of_two_that_say_the_same() -> None:
     assert fingerprint(replace(again, value="")) == "at riverside"
 
 
+def test_memstrata_takes_answers_of_punctuation_alone_for_one() -> None:
+    rows = ledger((replace(HOTEL, value="] )"),), (replace(MOVED, value="} >"),))
+    assert rows["h1"].status is RowStatus.DUPLICATE
+
+
 def test_memstrata_closes_a_row_when_the_next_begins() -> None:
     rows = ledger((HOTEL,), (replace(MOVED, valid_from=4),))
     assert (rows["h0"].status, rows["h0"].valid_to) == (RowStatus.SUPERSEDED, 4)

@@ -197,7 +197,8 @@ def fitting(claims: Iterable[Claim], budget: Budget) -> frozenset[str]:
     that does not fit is passed over.
     """
     kept: list[Claim] = []
-    for claim in sorted(reversed(list(claims)), key=lambda claim: -claim.at):
+    latest = sorted(enumerate(claims), key=lambda one: (one[1].at, one[0]), reverse=True)
+    for _, claim in latest:
         if budget.allows([*kept, claim]):
             kept.append(claim)
     return frozenset(claim.id for claim in kept)

@@ -13,6 +13,9 @@ For each candidate, in the order of transactions:
 
 At the end, rows that the absence names and that still stand are invalidated, and rows whose
 interval is over by the last logical time have expired. Only active rows are returned.
+
+"The same" is without case and punctuation; so two answers of brackets alone say the same, and the
+later one is taken for a duplicate.
 """
 
 from __future__ import annotations

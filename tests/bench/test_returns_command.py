@@ -1,0 +1,178 @@
+"""The return benchmarks as a command: what comes out, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from lapse.errors import InvalidValue
+from lapse_bench.cli import app
+from lapse_bench.returns.episodes import UNLIMITED
+from lapse_bench.returns.manbench import Item, episodes_of
+from lapse_bench.returns.printed import manbench_beside
+from lapse_bench.returns.registry import METHODS
+from lapse_bench.returns.running import run_manbench, run_memora
+
+
+def run(*arguments: str) -> dict[str, Any]:
+    done = CliRunner().invoke(app, ["run", *arguments, "--format", "json"])
+    assert done.exit_code == 0, done.output
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+@cache
+def memora(links: str) -> dict[str, Any]:
+    return run("memora-return", "--links", links)
+
+
+def scores(result: dict[str, Any], *which: str) -> dict[str, tuple[float, ...]]:
+    return {
+        name: tuple(told[column] for column in which) for name, told in result["methods"].items()
+    }
+
+
+def test_memora_with_links_that_are_named() -> None:
+    assert scores(memora("named"), "via", "iir") == {
+        "static": (100.0, 0.0),
+        "restore": (44.38, 35.29),
+        "reset": (0.0, 100.0),
+        "checkpoint-replay": (100.0, 100.0),
+        "last-writer-wins": (100.0, 70.58),
+        "memstrata": (100.0, 100.0),
+        "memtx": (100.0, 70.58),
+    }
+
+
+def test_memora_without_links_is_where_all_of_them_fail() -> None:
+    unnamed = scores(memora("unnamed"), "via", "iir")
+    assert unnamed["memstrata"] == unnamed["last-writer-wins"] == (100.0, 70.58)
+    assert unnamed["checkpoint-replay"] == (100.0, 67.97)
+
+
+def test_a_result_says_where_it_comes_from_and_what_it_rests_on() -> None:
+    result = memora("named")
+    assert {"commit", "date", "machine", "config", "data", "problems"} <= result.keys()
+    assert result["config"]["seed"] == 0
+    assert result["data"]["shipped"] is True
+    assert result["source"]["compared"] is False
+    for name, told in result["methods"].items():
+        rows = result["samples"][name]
+        assert len(rows) == told["n"] == 267
+        assert sum(row[6] for row in rows) / len(rows) == pytest.approx(told["items"], abs=0.005)
+        assert told["n"] == sum(block["n"] for block in told["departures"].values())
+        assert (told["calls"], told["tokens"]) == (0, 0)
+
+
+def test_a_budget_costs_what_is_valid() -> None:
+    tight = run("memora-return", "--items", "2", "--methods", "memstrata")
+    (told,) = tight["methods"].values()
+    assert told["items"] <= 2
+    assert told["via"] < 100
+    assert told["iir"] == 100
+
+
+@cache
+def manbench() -> dict[str, Any]:
+    return run("manbench-return", "--sizes", "4")
+
+
+def test_manbench_admits_as_the_source_printed() -> None:
+    verdicts = {name: row["verdict"] for name, row in manbench()["source"]["rows"].items()}
+    assert verdicts == {
+        **dict.fromkeys(("static", "restore", "reset", "memtx"), "equal"),
+        "memstrata": "different",
+        "TRACE": "not compared",
+    }
+    assert scores(manbench(), "via", "iir") == {
+        "static": (50.0, 50.0),
+        "restore": (50.0, 50.0),
+        "reset": (0.0, 100.0),
+        "checkpoint-replay": (100.0, 0.0),
+        "last-writer-wins": (50.0, 50.0),
+        "memstrata": (48.56, 48.56),
+        "memtx": (50.0, 50.0),
+    }
+
+
+def test_one_task_of_brackets_is_where_memstrata_differs() -> None:
+    odd = {
+        task
+        for task, condition, _, n, valid, _ in manbench()["samples"]["memstrata"]
+        if valid != (0 if condition == "old-valid" else n)
+    }
+    assert odd == {"dyck_languages"}
+
+
+def test_who_keeps_what_was_asked_before_loses_where_the_team_was_right() -> None:
+    told = manbench()["methods"]["restore"]
+    assert told["overall"] is None
+    assert told["n"] == 2270 + 1487
+    assert told["conditions"]["corrected"] == {"n": 2270, "via": 0.0, "iir": 0.0, "wsar": 100.0}
+    assert sum(row[3] for row in manbench()["samples"]["restore"]) == 2 * 2270 + 1487
+
+
+def test_with_dissent_nothing_is_held_against_the_source(tmp_path: Path) -> None:
+    rows = [
+        {"task": "t", "inputs": f"{n}?", "targets": [f"yes {n}"], "misleading_target": "no"}
+        for n in range(4)
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    result = run("manbench-return", "--data", str(path), "--dissent", "0.25", "--sizes", "4")
+    assert result["source"]["compared"] is False
+    assert {row["verdict"] for row in result["source"]["rows"].values()} == {"not compared"}
+    assert result["data"]["shipped"] is False
+
+
+def test_another_admission_than_the_printed_one_is_called_different() -> None:
+    items = (Item("t", "one?", "a", "b"), Item("t", "two?", "c", "d"))
+    episodes = list(episodes_of(items, size=4))
+    told = run_manbench(episodes, (METHODS["restore"],), UNLIMITED)["methods"]
+    beside = manbench_beside({"static": told["restore"]}, dissent=0)
+    assert beside["rows"]["static"]["verdict"] == "different"
+
+
+def test_people_get_a_table_and_a_file(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "result.json"
+    done = CliRunner().invoke(
+        app, ["run", "memora-return", "--methods", "memstrata", "--out", str(out)]
+    )
+    assert done.exit_code == 0
+    assert "memstrata" in done.stdout
+    assert "Views are scored, not answers" in done.stdout
+    assert list(json.loads(out.read_text(encoding="utf-8"))["methods"]) == ["memstrata"]
+
+
+def test_nothing_to_run_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="at least one episode"):
+        run_memora((), (), UNLIMITED)
+    with pytest.raises(InvalidValue, match="at least one episode"):
+        run_manbench((), (), UNLIMITED)
+    valid_only = [
+        one
+        for one in episodes_of((Item("t", "one?", "a", "b"),), size=1)
+        if one.condition == "old-valid"
+    ]
+    with pytest.raises(InvalidValue, match="items that make every condition"):
+        run_manbench(valid_only, (), UNLIMITED)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("memora-return", "--methods", "cupmem"), "methods is 'cupmem'"),
+        (("manbench-return", "--sizes", "four"), "sizes is 'four'"),
+        (("manbench-return", "--sizes", ","), "name at least one"),
+        (("memora-return", "--data", "nowhere.jsonl"), "give a readable UTF-8 file"),
+    ],
+)
+def test_a_wrong_command_is_told_what_to_do(arguments: tuple[str, ...], says: str) -> None:
+    done = CliRunner().invoke(app, ["run", *arguments])
+    assert isinstance(done.exception, InvalidValue)
+    assert says in str(done.exception)
