@@ -16,6 +16,8 @@ from lapse_bench.wire.tokens import added, tokens
 
 FULL = Form(6)
 DIGEST = Form(6, digest=True)
+DEFAULT = Form(6, extensions=True, digest=True)
+"""What a service sends by default."""
 
 
 def test_every_byte_of_the_contract_is_counted_once() -> None:
@@ -40,21 +42,45 @@ def test_every_byte_of_the_contract_is_counted_once() -> None:
     assert counted.payload == len(text) + counted.lines
 
 
+def share_of(stream: str, form: Form) -> float:
+    """How much of the answers is the contract's, the first one to each client left out."""
+    ran = run_stream(streams()[stream], form)
+    later = [call for one in ran.recorded for call in one.calls[1:]]
+    assert ran.counters.get("failed", 0) == 0
+    assert added(ran.contexts) == 0
+    assert any(tokens(context.brief) for context in ran.contexts)
+    return sum(c.contract for c in later) / sum(c.payload for c in later)
+
+
+@pytest.mark.parametrize("stream", ["payments", "rules"])
+def test_all_that_a_service_sends_costs_a_twentieth_of_a_payload(stream: str) -> None:
+    assert share_of(stream, DEFAULT) <= 0.05
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["payments", "rules"])
 def test_a_digest_costs_a_twentieth_of_a_payload(stream: str) -> None:
-    found = streams()[stream]
-    shares: dict[Form, float] = {}
-    for form in (FULL, DIGEST):
-        ran = run_stream(found, form)
-        later = [call for one in ran.recorded for call in one.calls[1:]]
-        shares[form] = sum(c.contract for c in later) / sum(c.payload for c in later)
-        assert ran.counters.get("failed", 0) == 0
-        assert added(ran.contexts) == 0
-        assert any(tokens(context.brief) for context in ran.contexts)
-    assert shares[DIGEST] <= 0.05
-    assert shares[FULL] > 0.4
+    assert share_of(stream, DIGEST) <= 0.05
+    assert share_of(stream, FULL) > 0.4
 
 
+@pytest.mark.slow
+def test_the_shortest_answers_stay_below_a_fifteenth() -> None:
+    assert 0.05 < share_of("recipes", DEFAULT) <= 0.065
+
+
+@pytest.mark.slow
+def test_what_is_learned_does_not_depend_on_how_it_is_said() -> None:
+    for stream in streams().values():
+        learned = [run_stream(stream, form) for form in (DEFAULT, Form(6, extensions=True))]
+        briefs = [[(context.brief, context.bare) for context in ran.contexts] for ran in learned]
+        assert briefs[0] == briefs[1]
+        kinds = ("stored", "refused", "evicted", "questions", "failed")
+        counts = [[ran.counters.get(kind, 0) for kind in kinds] for ran in learned]
+        assert counts[0] == counts[1]
+
+
+@pytest.mark.slow
 def test_a_digest_does_not_grow_with_the_tables() -> None:
     found = streams()["payments"]
     few, many = (
@@ -79,6 +105,7 @@ def test_http2_carries_digests_and_repeats_them_as_an_index() -> None:
     assert mean(ours) < 8
 
 
+@pytest.mark.slow
 def test_nothing_of_the_contract_reaches_a_model_over_mcp() -> None:
     stream = streams()["payments"]
     digest = run_mcp(stream, Form(6, extensions=True, digest=True))

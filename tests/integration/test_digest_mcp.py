@@ -63,7 +63,7 @@ def held(contract: Contract) -> Held:
     return Held(now.table_versions, now.rules_version)
 
 
-@pytest.mark.requirement("C-DIG-12", "C-DIG-20", "C-DIG-21")
+@pytest.mark.requirement("C-DIG-20", "C-DIG-21", "C-DIG-22")
 @pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
 async def test_results_say_in_meta_that_nothing_moved(kind: str) -> None:
     contract = contract_of()
@@ -76,12 +76,15 @@ async def test_results_say_in_meta_that_nothing_moved(kind: str) -> None:
             assert (refused.meta or {})[KEY] == {"same": tag[:4], "success": False}
             fix: Any = refused.structured_content
             (said,) = fix["recovery_feedback"]["suggestions"]
+            assert said.keys() == {"type", "parameters", "r"}
             row = contract.registry.row_version("codes", "growth")
-            assert said["on"] == [[held(contract).references["codes"], "growth", row]]
             text = getattr(refused.content[0], "text", "")
             assert '"parameters":{"code":"A"}' in text
-            assert [word for word in ("table", "codes", "when", "1.0.0", str(row)) if word in text] == []
+            words = ("table", "codes", "when", "1.0.0", str(row))
+            assert [word for word in words if word in text] == []
             (fix,) = agent.fixes("place", {"plan": "growth"})
+            assert fix.when == {"plan": "growth"}
+            assert [s.version for s in fix.record.stamps if s.source.key == "growth"] == [row]
             placed = await agent.call_tool("place", {"plan": "growth", **fix.parameters})
             assert (placed.meta or {})[KEY] == {"same": tag[:4]}
             assert memory.counters["digests"] == 2

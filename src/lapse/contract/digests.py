@@ -115,6 +115,11 @@ class Held:
         return rebuilt if rebuilt.tag == tag else None
 
     @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """Its tables by name, in the order of their code points."""
+        return tuple(sorted(self.table_versions))
+
+    @cached_property
     def references(self) -> Mapping[str, str]:
         """What each table is referred to by: the shortest beginnings that are all different."""
         texts = {table: _named(table) for table in self.table_versions}

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Final
 
 from lapse.contract import Envelope, Held, echo_of
 from lapse.wire import Reason, Signed
-from lapse.wire.digests import Have, Said, print_of, resolved
+from lapse.wire.digests import Have, Said, print_of
+from lapse.wire.references import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lapse.ledger import JsonObject
     from lapse.runtime.signatures import Stamp
 
 __all__ = ["Digests", "Heard", "Kept", "Sent"]
@@ -31,7 +33,6 @@ _ISSUERS: Final = 256
 _SILENCES: Final = 2
 """Requests in a row that named a map in vain, before none does any more. One may have met a page of
 another kind, with no contract in it."""
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +92,15 @@ class Heard:
         refused: why what it says in place of the map was not taken in; None: it was, or it says
             nothing in its place.
         short: whether it said something else than the map, and it was understood.
+        unread: how many of its fixes refer to something else than what was sent and is held. They
+            are as they were, so they name no table.
     """
 
     envelope: Envelope
     stamp: Stamp
     refused: str | None = None
     short: bool = False
+    unread: int = 0
 
 
 class Digests:
@@ -110,15 +114,17 @@ class Digests:
         self._speaks = speaks
         self._kept: dict[str, Kept] = {}
         self._unanswered: dict[str, int] = {}
+        self._misread: dict[str, int] = {}
         self._lock = Lock()
 
     def kept(self, issuer: str) -> Kept | None:
         """What an issuer said last; None: nothing, or it is not known any more.
 
         Nor is it where what stands for the map does not come through, as behind a proxy that takes
-        header lines out: whoever names a map there hears neither.
+        header lines out: whoever names a map there hears neither. Nor where requests are rewritten
+        on their way, so that fixes refer to others than were sent: there they are heard in full.
         """
-        if self._unanswered.get(issuer, 0) >= _SILENCES:
+        if max(self._unanswered.get(issuer, 0), self._misread.get(issuer, 0)) >= _SILENCES:
             return None
         return self._kept.get(issuer)
 
@@ -129,6 +135,7 @@ class Digests:
         envelope: Envelope,
         said: Said | Reason | None,
         stamp: Stamp,
+        request: JsonObject | None = None,
     ) -> Heard:
         """Read a response beside what its request said.
 
@@ -138,36 +145,47 @@ class Digests:
             envelope: the contract members of the answer.
             said: what it says in place of a map.
             stamp: its signed statement.
+            request: the members of the request, as they were sent; None: they are not known.
         """
         found = None if said is None else _understood(sent, said)
         if sent is not None and isinstance(said, Said) and isinstance(found, Held):
             if stamp is None and said.delta is None and sent.have.by is not None:
                 stamp = sent.kept.stamp
             if envelope.table_versions is None:
-                return self._short(issuer, sent, envelope, found, stamp)
+                return self._short(issuer, sent, envelope, found, stamp, request)
         if envelope.table_versions is not None:
             return self._whole(issuer, envelope, envelope.table_versions, stamp)
         if sent is not None:
-            self._unheard(issuer)
+            self._missed(issuer, self._unanswered)
         if found is None:
             return Heard(envelope, stamp)
         return Heard(replace(envelope, rules_version=None), stamp, refused=str(found))
 
     def _short(
-        self, issuer: str, sent: Sent, envelope: Envelope, held: Held, stamp: Stamp
+        self,
+        issuer: str,
+        sent: Sent,
+        envelope: Envelope,
+        held: Held,
+        stamp: Stamp,
+        request: JsonObject | None,
     ) -> Heard:
         signed = stamp if isinstance(stamp, Signed) else None
         kept = Kept(held, envelope.location or sent.kept.location, signed)
         self._keep(issuer, kept)
         self._unanswered.pop(issuer, None)
+        found = [(said, resolved(said, held, request)) for said in envelope.suggestions]
+        unread = sum(fix is None for _, fix in found)
+        if unread:
+            self._missed(issuer, self._misread)
         expanded = replace(
             envelope,
-            suggestions=tuple(resolved(s, held) for s in envelope.suggestions),
+            suggestions=tuple(said if fix is None else fix for said, fix in found),
             table_versions=held.table_versions,
             rules_version=held.rules_version,
             location=kept.location,
         )
-        return Heard(expanded, stamp, short=True)
+        return Heard(expanded, stamp, short=True, unread=unread)
 
     def _whole(
         self, issuer: str, envelope: Envelope, versions: Mapping[str, str], stamp: Stamp
@@ -181,14 +199,14 @@ class Digests:
         self._keep(issuer, Kept(held, envelope.location, signed))
         return Heard(replace(envelope, table_versions=held.table_versions), stamp)
 
-    def _unheard(self, issuer: str) -> None:
-        """A request named a map, and its answer said neither that map nor another."""
+    def _missed(self, issuer: str, times: dict[str, int]) -> None:
+        """A request named a map, and its answer was not understood: one more time of its kind."""
         with self._lock:
-            self._kept.pop(issuer, None)  # so that the next answer has one
-            times = self._unanswered.pop(issuer, 0) + 1
-            if len(self._unanswered) >= _ISSUERS:
-                del self._unanswered[next(iter(self._unanswered))]
-            self._unanswered[issuer] = times
+            self._kept.pop(issuer, None)  # so that the next answer has the whole map
+            count = times.pop(issuer, 0) + 1
+            if len(times) >= _ISSUERS:
+                del times[next(iter(times))]
+            times[issuer] = count
 
     def _keep(self, issuer: str, kept: Kept) -> None:
         if not self._speaks:

@@ -29,7 +29,12 @@ from lapse.contract import (
 )
 from lapse.errors import InvalidValue
 from lapse.ledger import canonical
-from lapse.server.digests import Digest, digest_members, held_by_client
+from lapse.server.digests import (
+    Digest,
+    digest_members,
+    held_by_client,
+    request_of_client,
+)
 from lapse.server.exchange import Answer, problem_answer
 from lapse.server.state_file import StateFile
 from lapse.wire import (
@@ -303,7 +308,9 @@ class Contract:
         """
         envelope = self.emission.envelope(registry, success=False, suggestions=suggestions)
         held = held_by_client(self, registry)
-        return envelope_members(envelope) if held is None else digest_members(envelope, held)
+        if held is None:
+            return envelope_members(envelope)
+        return digest_members(envelope, held, request_of_client())
 
     def problem_of(self, violation: Violation) -> Problem:
         """What is said to people about a violation; with aliases, no table is named in it."""

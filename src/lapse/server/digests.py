@@ -11,31 +11,42 @@ knows none of them, and says the map.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from lapse.contract import Delta, Held, echo_of
-from lapse.wire import FIELD_BYTES, LOCATION
+from lapse.wire import DEFAULT_LIMITS, FIELD_BYTES, LOCATION
 from lapse.wire.digests import (
     DIGEST,
     MOVED,
     Have,
     Said,
-    compact_members,
     read_have,
     said_fields,
     said_members,
 )
+from lapse.wire.parsing import flaw, parse
+from lapse.wire.references import compact_members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lapse.contract import Envelope, Registry
-    from lapse.server.exchange import Message, Scope
+    from lapse.contract import Envelope, Registry, Suggestion
+    from lapse.ledger import JsonObject
+    from lapse.server.exchange import Message, Receive, Scope
     from lapse.server.signing import Publication
 
     Lines = tuple[tuple[bytes, bytes], ...]
 
-__all__ = ["ASKING", "Asking", "Digest", "asking", "digest_members", "held_by_client"]
+__all__ = [
+    "ASKING",
+    "TOLD",
+    "Asking",
+    "Digest",
+    "asking",
+    "digest_members",
+    "held_by_client",
+    "request_of_client",
+]
 
 USUAL_LOCATION: Final = "/contract"
 """Where a client looks for the endpoints when nobody names a place."""
@@ -45,6 +56,9 @@ _ANSWERS: Final = 1_024
 """Answers kept ready for one state."""
 _FIELD: Final = DIGEST.lower().encode()
 _VARY: Final = (b"vary", DIGEST.encode())
+_HEARD_BYTES: Final = 64 * 1024
+"""Of a request, that are kept until it is answered, for its fixes to refer to. To a longer one they
+refer by tables alone."""
 _CACHED: Final = frozenset({"GET", "HEAD"})
 """Methods whose answers caches keep by themselves (RFC 9111, section 3)."""
 
@@ -157,12 +171,22 @@ class Publisher(Protocol):
 
 
 class Asking:
-    """One request of a client that says what it holds. It belongs to its request alone."""
+    """One request of a client that says what it holds. It belongs to its request alone.
 
-    __slots__ = ("_contract", "_said", "_settled", "have")
+    Args:
+        contract: the service's.
+        have: what the client says.
+        request: what it asks for; None: that is not known, or has yet to be heard.
+    """
 
-    def __init__(self, contract: Publisher, have: Have) -> None:
+    __slots__ = ("_contract", "_heard", "_request", "_said", "_settled", "have")
+
+    def __init__(
+        self, contract: Publisher, have: Have, *, request: JsonObject | None = None
+    ) -> None:
         self.have = have
+        self._request = request
+        self._heard: list[bytes] | None = None
         self._contract = contract
         self._settled: State | None = None
         self._said: Said | None = None
@@ -170,6 +194,37 @@ class Asking:
     def of(self, contract: Publisher) -> bool:
         """Whether the request came through this contract's seat."""
         return self._contract is contract
+
+    def hearing(self, receive: Receive, scope: Scope) -> Receive:
+        """The same, and what passes is kept, up to a limit: fixes refer to what was asked for."""
+        if not _says_json(scope):
+            return receive
+        parts: list[bytes] | None = []
+        size = 0
+
+        async def heard() -> Message:
+            nonlocal parts, size
+            message = await receive()
+            if parts is not None and message["type"] == "http.request":
+                part: bytes = message.get("body", b"")
+                parts.append(part)
+                size += len(part)
+                if size > _HEARD_BYTES:
+                    parts = None
+                elif not message.get("more_body", False):
+                    self._heard, parts = parts, None
+            return message
+
+        return heard
+
+    @property
+    def request(self) -> JsonObject | None:
+        """The members of the request as its client knows them; None when they are not known."""
+        if self._heard is not None:
+            value, self._heard = parse(b"".join(self._heard), DEFAULT_LIMITS), None
+            if isinstance(value, dict) and flaw(cast("object", value), DEFAULT_LIMITS) is None:
+                self._request = cast("JsonObject", value)
+        return self._request
 
     def answer(self) -> tuple[State, Said | None]:
         """The state that the response speaks of, and what it says; None: the whole map."""
@@ -219,6 +274,9 @@ class Asking:
 ASKING: ContextVar[Asking | None] = ContextVar("ASKING", default=None)
 """The request that is being answered, if its client says what it holds."""
 
+TOLD: ContextVar[list[Suggestion] | None] = ContextVar("TOLD", default=None)
+"""The fixes that a body says in short, for whoever counts what clients do with them."""
+
 
 def asking(contract: Publisher, scope: Scope) -> Asking | None:
     """What a request says that its client holds; None when it says nothing that can be read."""
@@ -235,12 +293,36 @@ def held_by_client(contract: Publisher, registry: Registry) -> Held | None:
     return asked.held(registry) if asked is not None and asked.of(contract) else None
 
 
-def digest_members(envelope: Envelope, held: Held) -> dict[str, Any]:
-    """The contract members of a body beside a digest: the fixes, which refer to the map."""
+def request_of_client() -> JsonObject | None:
+    """What the client whose request is being answered asks for, as it knows it itself."""
+    asked = ASKING.get()
+    return None if asked is None else asked.request
+
+
+def digest_members(
+    envelope: Envelope, held: Held, request: JsonObject | None = None
+) -> dict[str, Any]:
+    """The contract members of a body beside a digest: the fixes, which refer to what is known.
+
+    Args:
+        envelope: what there is to say.
+        held: the map that the client holds, or is led to.
+        request: what it sent; None: that is not known.
+    """
     if not envelope.suggestions:
         return {}
-    suggestions = [compact_members(s, held) for s in envelope.suggestions]
+    told = TOLD.get()
+    if told is not None:
+        told += envelope.suggestions
+    suggestions = [compact_members(s, held, request) for s in envelope.suggestions]
     return {"recovery_feedback": {"suggestions": suggestions}}
+
+
+def _says_json(scope: Scope) -> bool:
+    """Whether a client of ours reads its own request's members in the body (not in a form)."""
+    found = [value for name, value in scope["headers"] if name == b"content-type"]
+    kind = found[0].partition(b";")[0].strip().lower() if len(found) == 1 else b""
+    return kind in {b"application/json", b"text/json"} or kind.endswith(b"+json")
 
 
 def _unstored(headers: list[tuple[bytes, bytes]]) -> bool:

@@ -98,7 +98,7 @@ class ContractMiddleware(Middleware):
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
         """Answer one call: a rejection as an error result, everything else stamped."""
-        asked = asking_of(self._contract, _meta_of(context))
+        asked = asking_of(self._contract, _meta_of(context), context.message.arguments)
         token = LEAVING.set(_Leaving)
         try:
             result = await call_next(context)

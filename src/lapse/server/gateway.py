@@ -203,7 +203,10 @@ class Gateway:
         if path in self._paths:
             await self._endpoints(scope, receive, self._stamped(send, scope), path)
             return
-        token = ASKING.set(asking(self.contract, scope))
+        asked = asking(self.contract, scope)
+        if asked is not None:
+            receive = asked.hearing(receive, scope)
+        token = ASKING.set(asked)
         try:
             if path == self._reload_path:
                 answer: Answer | None = await self._reload_answer(scope, receive)

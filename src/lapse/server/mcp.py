@@ -222,7 +222,7 @@ class ContractExtension(Extension):
         call_next: CallNext,
     ) -> HandlerResult:
         """Answer one call: a rejection as an error result, everything else stamped."""
-        asked = asking_of(self.contract, params.meta)
+        asked = asking_of(self.contract, params.meta, params.arguments)
         token = LEAVING.set(_Leaving)
         try:
             result = await call_next(ctx)

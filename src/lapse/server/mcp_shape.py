@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lapse.contract import Envelope, Registry
+    from lapse.ledger import JsonObject
     from lapse.server.contract import Contract, Rejected
 
 __all__ = [
@@ -55,11 +56,14 @@ class Refusal:
     stamps: dict[str, Any] | None
 
 
-def asking_of(contract: Contract, meta: object) -> Asking | None:
+def asking_of(
+    contract: Contract, meta: object, arguments: JsonObject | None = None
+) -> Asking | None:
     """What a request's `_meta` says that its client holds; None when it says nothing."""
     ours = cast("dict[str, object]", meta).get(KEY) if isinstance(meta, dict) else None
     have = read_have_member(ours)
-    return None if have is None else Asking(contract, have)
+    # A call without arguments has empty ones: so a client of ours keeps it.
+    return None if have is None else Asking(contract, have, request=arguments or {})
 
 
 def refusal_of(contract: Contract, rejected: Rejected, asked: Asking | None = None) -> Refusal:
@@ -82,7 +86,7 @@ def refusal_of(contract: Contract, rejected: Rejected, asked: Asking | None = No
         return Refusal(error_text(problem, envelope), None, None)
     held = None if asked is None else asked.held(registry)
     if asked is not None and held is not None:
-        document = problem_document(problem, digest_members(envelope, held))
+        document = problem_document(problem, digest_members(envelope, held, asked.request))
         said = {**(asked.members or {}), "success": False}
         return Refusal(error_text(problem, envelope, unstamped=True), document, said)
     return Refusal(

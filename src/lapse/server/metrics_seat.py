@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from lapse.server.digests import TOLD
 from lapse.server.exchange import Answer, header, problem_answer, respond
 from lapse.server.gateway_sent import is_json, sent_of
 from lapse.server.metrics import Exchange, Metrics
@@ -75,7 +76,11 @@ class Measured:
         reloads = self.metrics.reloads
         if asked is None and self.metrics.concerns(who, operation):
             receive = watch.receiving(receive)
-        await self._app(scope, receive, watch.sending(send))
+        token = TOLD.set(watch.told)
+        try:
+            await self._app(scope, receive, watch.sending(send))
+        finally:
+            TOLD.reset(token)
         if watch.status is None:
             return
         if asked is not None:
@@ -111,7 +116,11 @@ class Measured:
         if watch.refusal is None:
             return ()
         reading = read_response(watch.headers, bytes(watch.refusal), limits=self._limits)
-        return reading.envelope.suggestions
+        # Beside a digest a fix refers to what its client knows: here it is as it was meant.
+        return tuple(
+            next((told for told in watch.told if _is_same(told, said)), said)
+            for said in reading.envelope.suggestions
+        )
 
 
 class _Watch:
@@ -121,6 +130,7 @@ class _Watch:
         self.status: int | None = None
         self.headers: list[tuple[bytes, bytes]] = []
         self.refusal: bytearray | None = None
+        self.told: list[Suggestion] = []
         self._limit = limit
         self._request: bytearray | None = None
         self._whole = False
@@ -172,6 +182,10 @@ class _Watch:
 
 
 _ENDPOINTS: Final = frozenset({"versions", "changes", "graph", "reload", "reload-spec"})
+
+
+def _is_same(told: Suggestion, said: Suggestion) -> bool:
+    return told.type == said.type and told.parameters == said.parameters
 
 
 def _operation(scope: Scope) -> str:

@@ -64,6 +64,8 @@ class ContractMiddleware:
                     message = asked.stamped(message, scope)
             await send(message)
 
+        if asked is not None:
+            receive = asked.hearing(receive, scope)
         token = ASKING.set(asked)
         try:
             await self._route(scope, receive, stamped)

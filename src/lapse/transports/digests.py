@@ -6,10 +6,8 @@ nothing newer.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from lapse.contract import Envelope
 from lapse.runtime import Sent
 from lapse.wire.digests import DIGEST, have_field, read_digest
 
@@ -18,14 +16,20 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from lapse.contract import Envelope
+    from lapse.ledger import JsonObject
     from lapse.runtime import Memory
+    from lapse.runtime.digests import Heard
     from lapse.runtime.signatures import Stamp
 
-__all__ = ["READ", "announce", "expanded", "sent_of"]
+__all__ = ["READ", "UNREAD", "announce", "heard_of", "sent_of", "succeeded"]
 
 _SENT: Final = "lapse.sent"
 READ: Final = "lapse.read"
 """Where a request keeps what it said, and what its answer was read as."""
+
+UNREAD: Final = "other_request"
+"""Why a fix is not taken in: what it rests on refers to another request, or to other tables."""
 
 _REFUSED: Final = frozenset({400, 422})
 _ACCEPTED: Final = range(200, 300)
@@ -38,10 +42,16 @@ def announce(memory: Memory, request: httpx2.Request, issuer: str | None) -> Non
     # A request that was redirected, or is sent once more, still has what it said before.
     request.extensions.pop(_SENT, None)
     request.headers.pop(DIGEST, None)
-    sent = sent_of(memory, whose)
+    sent = sent_of(memory, whose) if _is_known(request) else None
     if sent is not None:
         request.headers[DIGEST] = have_field(sent.have)
         request.extensions[_SENT] = sent
+
+
+def _is_known(request: httpx2.Request) -> bool:
+    """Whether fixes can refer to a request: not where its body is JSON, and still a stream."""
+    known = getattr(request, "_content", None) is not None
+    return known or "json" not in request.headers.get("content-type", "").lower()
 
 
 def sent_of(memory: Memory, issuer: str) -> Sent | None:
@@ -57,41 +67,38 @@ def sent_of(memory: Memory, issuer: str) -> Sent | None:
     return Sent.of(kept, vouched=vouched)
 
 
-def expanded(
+def heard_of(
     memory: Memory,
     issuer: str,
     request: httpx2.Request,
+    members: JsonObject | None,
     headers: Sequence[tuple[bytes, bytes]],
     envelope: Envelope,
     stamp: Stamp,
-    *,
-    status: int,
-) -> tuple[Envelope, Stamp]:
+) -> Heard:
     """A response as it would be with the whole map.
 
     Args:
         memory: what is remembered.
         issuer: who answered.
         request: what was asked.
+        members: what it says, as it was sent; None: that is not known.
         headers: the response's header lines.
         envelope: its contract members.
         stamp: its signed statement.
-        status: its status; 0 when that is not known.
     """
     sent = request.extensions.get(_SENT)
     known = sent if isinstance(sent, Sent) else None
-    heard = memory.digests.heard(issuer, known, envelope, read_digest(headers), stamp)
-    said = heard.envelope
+    heard = memory.digests.heard(issuer, known, envelope, read_digest(headers), stamp, members)
     if heard.refused is not None:
         memory.refused(issuer, heard.refused, DIGEST)
     elif heard.short:
         memory.count("digests")
-        if said.success is None:
-            said = replace(said, success=_succeeded(status))
-    request.extensions[READ] = said
-    return said, heard.stamp
+    if heard.unread:
+        memory.refused(issuer, UNREAD, "recovery_feedback.suggestions")
+    return heard
 
 
-def _succeeded(status: int) -> bool | None:
+def succeeded(status: int) -> bool | None:
     """What a status says of the request; None when it says nothing of it."""
     return status in _ACCEPTED if status in _REFUSED or status in _ACCEPTED else None

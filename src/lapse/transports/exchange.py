@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from lapse.contract import Envelope, Lesson, TableChanges
 from lapse.errors import MalformedMessage
-from lapse.transports.digests import expanded
+from lapse.transports.digests import READ, heard_of, succeeded
 from lapse.wire import (
     LOCATION,
     RULES,
@@ -166,9 +166,14 @@ def steps_of(
     for refusal in reading.refusals:
         memory.refused(asked.issuer, refusal.reason, refusal.where)
     stamp = read_http_stamp(headers)
-    issuer, request, said = asked.issuer, asked.request, reading.envelope
-    envelope, stamp = expanded(memory, issuer, request, headers, said, stamp, status=asked.status)
-    return envelope, _steps(memory, asked, envelope, stamp)
+    said, request = reading.envelope, asked.request
+    members = asked.members if said.suggestions else None
+    heard = heard_of(memory, asked.issuer, request, members, headers, said, stamp)
+    envelope = heard.envelope
+    if heard.short and envelope.success is None:
+        envelope = replace(envelope, success=succeeded(asked.status))
+    request.extensions[READ] = envelope
+    return envelope, _steps(memory, asked, envelope, heard.stamp)
 
 
 def unread(asked: Asked) -> Asked:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from lapse.transports.digests import UNREAD
 from lapse.wire.digests import have_member, read_digest_member
 from lapse.wire.mcp import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lapse.ledger import JsonObject
     from lapse.runtime import Memory, Sent
     from lapse.runtime.signatures import Stamp
     from lapse.wire.mcp import ToolReading
@@ -33,6 +35,7 @@ def whole_reading(
     result: Mapping[str, Any],
     reading: ToolReading,
     stamp: Stamp,
+    arguments: JsonObject | None = None,
 ) -> tuple[ToolReading, Stamp]:
     """A tool result as it would be with the whole map.
 
@@ -43,6 +46,7 @@ def whole_reading(
         result: the result as it stands on the wire.
         reading: what it was read as.
         stamp: its signed statement.
+        arguments: what the tool was called with.
     """
     meta = result.get("_meta")
     ours = cast("dict[str, object]", meta).get(KEY) if isinstance(meta, dict) else None
@@ -50,9 +54,11 @@ def whole_reading(
     has_map = isinstance(ours, dict) and "table_versions" in ours
     if said is None and not has_map:  # a map elsewhere may be that of one suggestion
         return reading, stamp
-    heard = memory.digests.heard(issuer, sent, reading.envelope, said, stamp)
+    heard = memory.digests.heard(issuer, sent, reading.envelope, said, stamp, arguments)
     if heard.refused is not None:
         memory.refused(issuer, heard.refused, "_meta")
     elif heard.short:
         memory.count("digests")
+    if heard.unread:
+        memory.refused(issuer, UNREAD, "recovery_feedback.suggestions")
     return replace(reading, envelope=heard.envelope), heard.stamp

@@ -113,7 +113,9 @@ async def take_in(
         memory.refused(called.issuer, refusal.reason)
     try:
         stamp = read_object_stamp(_member(_member(result.get("_meta"), KEY), "stamp"))
-        reading, stamp = whole_reading(memory, called.issuer, called.sent, result, reading, stamp)
+        reading, stamp = whole_reading(
+            memory, called.issuer, called.sent, result, reading, stamp, called.arguments
+        )
         # A tool that fails says no more than that, and a fix that is merged again and again into
         # calls that fail would leave the agent no way out: any error speaks against it.
         accepted = result.get("isError") is not True

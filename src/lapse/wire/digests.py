@@ -12,36 +12,32 @@ signed statement that the client holds, by its signature; a service that signs r
 that hold another one. In `Contract-Moved` a table without `v` is gone. Rules that moved stand in
 `Contract-Rules` as ever.
 
-A suggestion beside a digest says what it rests on in one member, `on`, which refers to tables
-instead of naming them. Reading never raises: what cannot be read was not said.
+What a suggestion says beside a digest is in `references`. Reading never raises: what cannot be read
+was not said.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import http_sf
 
-from lapse.contract import CacheHint, Delta, RowVersion, TableVersion, is_name, token
+from lapse.contract import Delta, is_name, token
 from lapse.wire.fields import RULES, lines, member_text, read_text
 from lapse.wire.limits import DEFAULT_LIMITS, Reason
-from lapse.wire.writing import suggestion_members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from lapse.contract import Held, Suggestion
 
 __all__ = [
     "DIGEST",
     "MOVED",
     "Have",
     "Said",
-    "compact_members",
     "have_field",
     "have_member",
     "print_of",
@@ -49,7 +45,6 @@ __all__ = [
     "read_digest_member",
     "read_have",
     "read_have_member",
-    "resolved",
     "said_fields",
     "said_members",
 ]
@@ -63,7 +58,6 @@ _LONGEST: Final = 256
 """Bytes of a request's field that are looked at; ours have 28 at most."""
 _TAG: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 """Today's tags have 16 characters, and later ones may have more."""
-_ON: Final = "on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,108 +258,3 @@ def _checked(echo: str, to: str, delta: Delta) -> Said | Reason:
 
 def _is_tag(text: str) -> bool:
     return _TAG.fullmatch(text) is not None
-
-
-# -- suggestions ---------------------------------------------------------------------------------
-
-
-def compact_members(suggestion: Suggestion, held: Held) -> dict[str, Any]:
-    """A suggestion as a JSON object beside a digest: what it rests on stands in `on`.
-
-    `on` is a reference to the one table (Level 1), several of them with spaces between (the vector
-    of Level 4), or a list with an entry for each row and each table without rows: `[reference, key,
-    version]` or `reference`. The table of `table` comes first. An empty list is `recompute`. What
-    the map of the response does not know as the suggestion does is written in full.
-    """
-    members = suggestion_members(suggestion)
-    if suggestion.cache_hint is CacheHint.RECOMPUTE and suggestion.table is None:
-        del members["cache_hint"]
-        return {**members, _ON: []}
-    on = _on(suggestion, held)
-    if suggestion.cache_hint is not CacheHint.CACHEABLE or on is None:
-        return members
-    for name in ("cache_hint", "table", *(("tables", "rows") if suggestion.tables else ())):
-        members.pop(name, None)
-    return {**members, _ON: on}
-
-
-def _on(suggestion: Suggestion, held: Held) -> str | list[Any] | None:
-    primary, references = suggestion.table, held.references
-    if primary is None or primary not in references or _ON in suggestion.more:
-        return None
-    if not suggestion.tables:
-        return references[primary]
-    versions = {entry.table: entry.version for entry in suggestion.tables}
-    if any(held.table_versions.get(table) != version for table, version in versions.items()):
-        return None
-    if primary not in versions or not {row.table for row in suggestion.rows} <= versions.keys():
-        return None
-    on: list[Any] = []
-    for table in (primary, *(table for table in versions if table != primary)):
-        rows = [row for row in suggestion.rows if row.table == table]
-        on += [[references[table], row.key, row.version] for row in rows] or [references[table]]
-    return on if suggestion.rows or len(on) == 1 else " ".join(on)
-
-
-def resolved(suggestion: Suggestion, held: Held) -> Suggestion:
-    """A suggestion with what its `on` refers to, in the map that its response stands for.
-
-    One whose `on` cannot be read, or that has a hint against keeping it or one that is not known,
-    is left as it is: it names no table, so it is not remembered.
-    """
-    more = dict(suggestion.more)
-    on = more.pop(_ON, None)
-    if on is None or suggestion.table is not None or suggestion.tables:
-        return suggestion
-    # C-CLI-07: what a later service says of keeping it, and what says not to, counts beside `on`.
-    if "cache_hint" in more or suggestion.cache_hint is CacheHint.RECOMPUTE:
-        return suggestion
-    if on == []:
-        return replace(suggestion, cache_hint=CacheHint.RECOMPUTE, more=more)
-    if isinstance(on, str) and " " in on:
-        on = on.split(" ")
-    if isinstance(on, str):
-        table = held.referred(on)
-        hint = CacheHint.CACHEABLE
-        return (
-            suggestion
-            if table is None
-            else replace(suggestion, cache_hint=hint, table=table, more=more)
-        )
-    rests = _rests_on(on, held)
-    if rests is None:
-        return suggestion
-    tables, rows = rests
-    return replace(
-        suggestion,
-        cache_hint=CacheHint.CACHEABLE,
-        table=tables[0].table,
-        tables=tables,
-        rows=rows,
-        more=more,
-    )
-
-
-def _rests_on(
-    on: object, held: Held
-) -> tuple[tuple[TableVersion, ...], tuple[RowVersion, ...]] | None:
-    tables: dict[str, None] = {}
-    rows: list[RowVersion] = []
-    for entry in cast("list[object]", on) if isinstance(on, list) else [None]:
-        match entry:
-            case str(reference):
-                key, version = None, None
-            case [str(reference), str(key), (str() | None) as version] if is_name(key):
-                pass
-            case _:
-                return None
-        table = held.referred(reference)
-        if table is None or (version is not None and not is_name(version)):
-            return None
-        tables[table] = None
-        if key is not None:
-            rows.append(RowVersion(table, key, version))
-    if len({(row.table, row.key) for row in rows}) != len(rows):
-        return None  # one row twice: which version counts would be a guess
-    versions = held.table_versions
-    return tuple(TableVersion(table, versions[table]) for table in tables), tuple(rows)

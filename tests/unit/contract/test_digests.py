@@ -62,6 +62,7 @@ def test_references_are_the_beginnings_of_names_digests() -> None:
     assert held.referred(held.references["plans"]) == "plans"
     assert held.referred("????") is None
     assert Held({}).references == {}
+    assert Held({"b": "1", "a": "2", "B": "3"}).tables == ("B", "a", "b")
 
 
 @pytest.mark.requirement("C-DIG-13")

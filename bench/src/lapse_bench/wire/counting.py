@@ -18,7 +18,7 @@ import httpx2
 __all__ = ["Recording", "Sized", "sized"]
 
 _ENVELOPE: Final = ("table_versions", "rules_version")
-_OF_A_FIX: Final = ("cache_hint", "table", "tables", "rows", "when", "on")
+_OF_A_FIX: Final = ("cache_hint", "table", "tables", "rows", "when", "on", "r")
 _LINE: Final = len(": \r\n")
 
 

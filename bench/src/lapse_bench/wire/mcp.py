@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Result", "run_mcp"]
 
 _KEY: Final = "dev.lapse/invalidation-contract"
-_OF_A_FIX: Final = ("cache_hint", "table", "tables", "rows", "when", "on")
+_OF_A_FIX: Final = ("cache_hint", "table", "tables", "rows", "when", "on", "r")
 _ATTEMPTS: Final = 5
 
 
