@@ -25,16 +25,19 @@ DIGESTS: Final = {
 """SHA-256 of the files as they ship."""
 
 
-def shipped(name: str) -> Path:
+def shipped(name: str, *, folder: Path | None = None) -> Path:
     """Where a shipped file is.
 
     Args:
         name: `memora` or `manbench`.
+        folder: where to look instead of in the package.
 
     Raises:
         InvalidValue: the file is not the one that shipped.
     """
-    path = Path(str(files("lapse_bench.returns") / "data" / f"{name}.jsonl.gz"))
+    if folder is None:
+        folder = Path(str(files("lapse_bench.returns") / "data"))
+    path = folder / f"{name}.jsonl.gz"
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != DIGESTS[name]:
         raise InvalidValue(
