@@ -1,10 +1,10 @@
 """A small set in the shape of STALE, written by hand, because STALE's own file may not be at hand.
 
 Twenty beliefs, each broken by a later remark that does not take it back (type T2: the change
-reaches the belief through common sense; some break the reason that the belief gives). Each comes at three places of the belief (early, middle, late) and
-in two wordings of the change: `cued` uses a word from `CUES`, `plain` uses none, so that what a
-prompt gains by listing such words can be measured. Between them stand small talk and one remark on
-the same topic that changes nothing.
+reaches the belief through common sense; some break the reason that the belief gives). Each comes at
+three places of the belief (early, middle, late) and in two wordings of the change: `cued` uses a
+word from `CUES`, `plain` uses none, so that what a prompt gains by listing such words can be
+measured. Between them stand small talk and one remark on the same topic that changes nothing.
 
 The records have STALE's members (`uid`, `M_old`, `M_new`, `explanation`, `type`,
 `probing_queries`, `relevant_session_index`, `timestamps`, `haystack_session`). They are no part of
