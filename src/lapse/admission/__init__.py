@@ -26,6 +26,7 @@ from lapse.admission.cycle import (
     Selected,
     admit,
 )
+from lapse.admission.endings import Ending, end, lift, put
 from lapse.admission.gates import GATES, Gate, Judgement, Situation, weigh
 from lapse.admission.items import LONGEST_TEXT, Epochs, WorkItem, work_items
 from lapse.admission.lifecycle import (
@@ -35,6 +36,7 @@ from lapse.admission.lifecycle import (
     cascade,
     chain_end,
     explicit,
+    may_replace,
     unknown_current,
 )
 from lapse.admission.members import Member, Presence
@@ -74,6 +76,7 @@ __all__ = [
     "Delta",
     "Departure",
     "Eligible",
+    "Ending",
     "Epochs",
     "Failure",
     "Fallen",
@@ -111,9 +114,12 @@ __all__ = [
     "cascade",
     "chain_end",
     "difference",
+    "end",
     "explicit",
     "expose",
     "judge",
+    "lift",
+    "may_replace",
     "measure",
     "merge",
     "missing",
@@ -121,6 +127,7 @@ __all__ = [
     "open_view",
     "owed",
     "propose",
+    "put",
     "render",
     "scans",
     "select",

@@ -127,6 +127,13 @@ def explicit(checkpoint: Checkpoint, ranks: Mapping[str, int]) -> History:
     return history
 
 
+def may_replace(item: WorkItem, target: WorkItem, ranks: Mapping[str, int]) -> bool:
+    """Whether an item may replace another by a link: rule 3."""
+    lowest = min(ranks.values(), default=0)
+    mine, theirs = (ranks.get(one.authority, lowest) for one in (item, target))
+    return _suffices(item, target, mine, theirs)
+
+
 def cascade(items: Iterable[WorkItem], history: History) -> None:
     """Apply rule 6: let fall what rests on something that does not stand, or is not there."""
     dependents: dict[str, list[str]] = {}
@@ -218,11 +225,11 @@ def _follow_links(
 
 
 def _may_replace(item: WorkItem, target: WorkItem, ranked: Mapping[str, int]) -> bool:
-    return (
-        item.writer == target.writer
-        or ranked[item.id] >= ranked[target.id]
-        or target.status not in LIVE
-    )
+    return _suffices(item, target, ranked[item.id], ranked[target.id])
+
+
+def _suffices(item: WorkItem, target: WorkItem, mine: int, theirs: int) -> bool:
+    return item.writer == target.writer or mine >= theirs or target.status not in LIVE
 
 
 def _in_cycles(successors: Mapping[str, str]) -> list[str]:

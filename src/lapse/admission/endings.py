@@ -1,0 +1,178 @@
+"""What may happen to work state, as drafts for the ledger.
+
+An item is replaced, withdrawn as false, closed because it is over, or disputed: four things that
+the ledger keeps apart. What rests on it, however far up, is suspended in the same breath and never
+ended: it may be right for another reason. Everything is undone by writing and nothing by unwriting:
+a receipt lifts what is suspended or disputed, and what has ended is said again in a new item.
+
+::
+
+    drafts = end(state, [sunrise.id], Ending.CLOSED, at=now, actor="A2", salt=salt)
+    store.append(seal(drafts, state.head), after=state.head)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from lapse.admission.items import WorkItem
+from lapse.admission.lifecycle import may_replace
+from lapse.admission.reasons import Reason
+from lapse.errors import InvalidValue, UnknownRecord
+from lapse.ledger import LIVE, ChangeKind, Draft, Outcome, Part, Receipt, Source, Status, writing
+
+if TYPE_CHECKING:
+    from lapse.ledger import Instant, State
+
+__all__ = ["Ending", "end", "lift", "put"]
+
+
+class Ending(StrEnum):
+    """How an item stops standing; also the reason code of the change."""
+
+    SUPERSEDED = "superseded"
+    """Another item took its place."""
+    REVOKED = "revoked"
+    """It was never true."""
+    CLOSED = "closed"
+    """It was true, and it is over."""
+    DISPUTED = "disputed"
+    """It is contradicted, and nobody has decided."""
+
+
+_CHANGES = {
+    Ending.SUPERSEDED: ChangeKind.SUPERSEDED,
+    Ending.REVOKED: ChangeKind.REVOKED,
+    Ending.CLOSED: ChangeKind.EVICTED,
+    Ending.DISPUTED: ChangeKind.DISPUTED,
+}
+
+
+def put(
+    state: State,
+    item: WorkItem,
+    ranks: Mapping[str, int],
+    *,
+    at: Instant,
+    actor: str,
+    salt: str,
+) -> tuple[Draft, ...]:
+    """Write an item, and end what it replaces where its authority suffices.
+
+    Where it does not, the item is disputed as soon as it is written: it is kept, it changes
+    nothing, and it does not come up by itself when what it opposes is withdrawn.
+
+    Args:
+        state: the ledger as it is.
+        item: the new item.
+        ranks: the rank of each name of authority, as for `explicit`.
+        at: when it is decided.
+        actor: who decides.
+        salt: random text, of its own for each decision.
+    """
+    drafts = writing(state, item.record(), at=at, reason="stated", actor=actor, salt=salt)
+    replaced = [one for name in item.replaces if (one := _live(state, name)) is not None]
+    opposed = [one.id for one in replaced if not may_replace(item, one, ranks)]
+    if opposed:
+        part = Part.of(item.id, {"by": opposed[0]}, salt=salt)
+        reason = Reason.LACKS_AUTHORITY.value
+        disputed = ChangeKind.DISPUTED
+        return (*drafts, Draft(kind=disputed, at=at, reason=reason, actor=actor, parts=(part,)))
+    if not replaced:
+        return drafts
+    names = [one.id for one in replaced]
+    ended = end(state, names, Ending.SUPERSEDED, at=at, actor=actor, salt=salt, by=item.id)
+    return (*drafts, *ended)
+
+
+def end(
+    state: State,
+    ids: Collection[str],
+    ending: Ending,
+    *,
+    at: Instant,
+    actor: str,
+    salt: str,
+    by: str = "",
+) -> tuple[Draft, ...]:
+    """Let items stop standing, and suspend what rests on them.
+
+    Args:
+        state: the ledger as it is.
+        ids: the items; at least one.
+        ending: how.
+        at: when it is decided.
+        actor: who decides.
+        salt: random text, of its own for each decision.
+        by: the id of the item that brought them down; empty where none did.
+
+    Raises:
+        InvalidValue: there is no such item, or it has ended already.
+    """
+    for item_id in ids:
+        if _live(state, item_id) is None:
+            raise InvalidValue("ids", item_id, "name work-state items that have not ended")
+    told = tuple(Part.of(name, {"by": by}, salt=salt) for name in sorted(ids))
+    kind = _CHANGES[ending]
+    drafts = [Draft(kind=kind, at=at, reason=ending.value, actor=actor, parts=told)]
+    resting = tuple(
+        Part.of(name, {"by": needed}, salt=salt) for name, needed in _resting_on(state, ids)
+    )
+    if resting:
+        drafts.append(
+            Draft(
+                kind=ChangeKind.SUSPENDED,
+                at=at,
+                reason=Reason.DEPENDENCY_LAPSED.value,
+                actor=actor,
+                parts=resting,
+            )
+        )
+    return tuple(drafts)
+
+
+def lift(
+    state: State, item_id: str, receipt: Receipt, *, at: Instant, actor: str, salt: str
+) -> tuple[Draft, ...]:
+    """Let a suspended or disputed item stand again, for a receipt that confirms it.
+
+    Raises:
+        InvalidValue: the receipt speaks against it, or the item is neither suspended nor disputed.
+    """
+    if receipt.outcome is not Outcome.CONFIRMS:
+        raise InvalidValue("receipt", receipt.outcome.value, "pass a receipt that confirms it")
+    item = _live(state, item_id)
+    if item is None or item.status is Status.ACTIVE:
+        raise InvalidValue("item_id", item_id, "name an item that is suspended or disputed")
+    seen = Part.of(item_id, receipt.as_json(), salt=salt)
+    back = Part.of(item_id, {}, salt=salt)
+    reason = "confirmed"
+    return (
+        Draft(kind=ChangeKind.WITNESSED, at=at, reason=reason, actor=actor, parts=(seen,)),
+        Draft(kind=ChangeKind.REINSTATED, at=at, reason=reason, actor=actor, parts=(back,)),
+    )
+
+
+def _live(state: State, item_id: str) -> WorkItem | None:
+    try:
+        record = state.record(item_id)
+    except UnknownRecord:
+        return None
+    return WorkItem.of(record) if record.status in LIVE and WorkItem.is_in(record) else None
+
+
+def _resting_on(state: State, ids: Collection[str]) -> list[tuple[str, str]]:
+    """What is active and rests on these, however far up, by id, each with what it rests on."""
+    found: dict[str, str] = {}
+    reached, waiting = set(ids), sorted(ids)
+    while waiting:
+        needed = waiting.pop()
+        for name in sorted(state.index.on(Source.record(needed))):
+            if name not in reached:
+                reached.add(name)
+                waiting.append(name)
+                if state.record(name).status is Status.ACTIVE:
+                    found[name] = needed
+    return sorted(found.items())
