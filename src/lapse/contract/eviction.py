@@ -21,7 +21,7 @@ from lapse.contract.verdicts import Evict, Moved, Reason
 from lapse.ledger import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from lapse.contract.messages import TableChanges
     from lapse.ledger import Record, State
@@ -148,41 +148,42 @@ class ByRow:
         """The records whose row changed, and by configuration those that follow from them."""
         if moved.source.kind == "rules":
             return ()
-        found = _once(self._direct(state, moved, changes))
+        found = self._direct(state, moved, changes)
+        if len(found) > 1:
+            found = _once(found)
         if self.consumers:
             found += _consumers(state, found)
         return tuple(found)
 
-    def _direct(self, state: State, moved: Moved, changes: TableChanges | None) -> Iterator[Evict]:
+    def _direct(self, state: State, moved: Moved, changes: TableChanges | None) -> list[Evict]:
         if changes is not None and changes.version is None:
-            yield from _everything(state, moved, Reason.TABLE_GONE)
-            return
+            return _everything(state, moved, Reason.TABLE_GONE)
         if changes is None or not changes.complete:
-            yield from _everything(state, moved, Reason.LOG_TOO_SHORT)
-            return
+            return _everything(state, moved, Reason.LOG_TOO_SHORT)
         issuer, table = moved.source.issuer, moved.source.name
+        found: list[Evict] = []
         for key, version in changes.rows.items():
             row = Source.row(issuer, table, key)
             for was, ids in _seen(state, row):
                 if was != version:
-                    yield Evict(ids, Reason.ROW_MOVED, row, was, version)
+                    found.append(Evict(ids, Reason.ROW_MOVED, row, was, version))
         if changes.rows:
             whole = state.index.directly_on(moved.source)
-            yield from _all(moved, Reason.ROW_UNKNOWN, whole)
+            found += _all(moved, Reason.ROW_UNKNOWN, whole)
         if self.graph:
             for other, key in changes.downstream:
                 row = Source.row(issuer, other, key)
                 for was, ids in _seen(state, row):
-                    yield Evict(ids, Reason.DOWNSTREAM, row, was, None)
+                    found.append(Evict(ids, Reason.DOWNSTREAM, row, was, None))
+        return found
 
 
-def _everything(state: State, moved: Moved, reason: Reason) -> Iterable[Evict]:
+def _everything(state: State, moved: Moved, reason: Reason) -> list[Evict]:
     return _all(moved, reason, state.index.on(moved.source))
 
 
-def _all(moved: Moved, reason: Reason, ids: Collection[str]) -> Iterator[Evict]:
-    if ids:
-        yield Evict(_ordered(ids), reason, moved.source, moved.was, moved.now)
+def _all(moved: Moved, reason: Reason, ids: Collection[str]) -> list[Evict]:
+    return [Evict(_ordered(ids), reason, moved.source, moved.was, moved.now)] if ids else []
 
 
 def _seen(state: State, row: Source) -> Iterable[tuple[str | None, tuple[str, ...]]]:
@@ -198,7 +199,7 @@ def _seen(state: State, row: Source) -> Iterable[tuple[str | None, tuple[str, ..
     return [(version, tuple(ids)) for version, ids in by_version.items()]
 
 
-def _once(evictions: Iterable[Evict]) -> list[Evict]:
+def _once(evictions: list[Evict]) -> list[Evict]:
     """The same, each record where it is named first."""
     found: list[Evict] = []
     gone: set[str] = set()

@@ -141,7 +141,10 @@ def settle(
         if len(moves) > 1:
             _count_out(state, evictions, gone, lost)
         verdicts += evictions
-        verdicts += _restamped(policy, known, left)
+        if move.source.kind == "rules":
+            verdicts += _rules_restamped(policy, known, left)
+        else:
+            verdicts.append(Restamp(known, left))
     return tuple(verdicts)
 
 
@@ -156,10 +159,8 @@ def _count_out(
                 lost[source] = lost.get(source, 0) + 1
 
 
-def _restamped(policy: EvictionPolicy, known: Moved, left: int) -> Iterator[Restamp | Alert]:
-    if known.source.kind != "rules":
-        yield Restamp(known, left)
-    elif isinstance(policy, DetectionPolicy) and policy.stamps:
+def _rules_restamped(policy: EvictionPolicy, known: Moved, left: int) -> Iterator[Restamp | Alert]:
+    if isinstance(policy, DetectionPolicy) and policy.stamps:
         if known.now != known.was:
             yield Alert(known)
         yield Restamp(known, left, Reason.RULES_MOVED)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lapse.errors import InvalidValue
 from lapse.ledger.encoding import decode, digest, encode
@@ -122,9 +122,11 @@ class Part:
         return Part(self.record, self.digest, None, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The end of a chain: how many changes it has and the digest of the last."""
+class Head(NamedTuple):
+    """The end of a chain: how many changes it has and the digest of the last.
+
+    A tuple, because every change that is applied makes one.
+    """
 
     seq: int
     digest: str

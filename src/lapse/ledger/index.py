@@ -65,11 +65,15 @@ class Index:
     Args:
         gone: the ids of records that no longer count; those that were dropped with their row lie
             under other things until they are swept.
+
+    Attributes:
+        asked: the row that was asked about last: the likeliest to be dropped next.
     """
 
-    __slots__ = ("_alike", "_gone", "_left", "_others", "_tables")
+    __slots__ = ("_alike", "_gone", "_left", "_others", "_tables", "asked")
 
     def __init__(self, gone: Collection[str] = ()) -> None:
+        self.asked: Source | None = None
         self._gone = gone
         self._tables: dict[str, dict[str, _Table]] = {}
         self._others: dict[Source, _Ids] = {}
@@ -130,10 +134,13 @@ class Index:
         """
         table = self._tables[source.issuer][source.name]
         del table.rows[source.key]
-        number = len(row.ids)
+        number, left = len(row.ids), self._left
         for other in row.others or ():
-            self._left[other] = self._left.get(other, 0) + number
-        self._shrink(table, source, number)
+            left[other] = left.get(other, 0) + number
+        if table.size > number:
+            table.size -= number
+        else:
+            self._shrink(table, source, number)
 
     def sweep(self, record: Record) -> None:
         """Take out what is left of a record that was dropped with its row."""
@@ -157,7 +164,10 @@ class Index:
 
     def row(self, source: Source) -> Row | None:
         """What rests on a row; None when nothing does."""
-        return self._table(source).rows.get(source.key)
+        self.asked = source
+        # `_table`, without the call: it is asked once for every row of a diff
+        named = self._tables.get(source.issuer, _NO_TABLES)
+        return named.get(source.name, _EMPTY).rows.get(source.key)
 
     def on(self, source: Source) -> Collection[str]:
         """The ids of the records that rest on a source: a live view, so copy before changing."""

@@ -40,7 +40,7 @@ class Source(NamedTuple):
     @classmethod
     def row(cls, issuer: str, table: str, key: str) -> Source:
         """A row of an issuer's reference table."""
-        return cls("row", issuer, table, key)
+        return _built(cls, ("row", issuer, table, key))
 
     @classmethod
     def table(cls, issuer: str, table: str) -> Source:

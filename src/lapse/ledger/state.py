@@ -67,7 +67,7 @@ class State:
         self.head = head
         self._records: dict[str, Record] = {}
         self._ended: dict[str, Status] = {}  # of those records that no longer live
-        self._unswept: deque[str] = deque()  # of the ended, those that may still lie somewhere
+        self._unswept: deque[tuple[str, ...]] = deque()  # of the ended, what may lie somewhere
         self._marks = Marks()
         self.index = Index(self._ended)
         self._by_slot = Shelf(self._ended)
@@ -183,10 +183,13 @@ class State:
         _check_place(change, self.head)
         if change.parts:
             rows = self._whole_rows(change) if change.kind is ChangeKind.EVICTED else None
-            if rows is not None:
-                self._drop(rows)
-            else:
+            if rows is None:
                 self._apply_parts(change, self._read(change, _Ahead({}, {})))
+            else:
+                for source, row in rows.items():
+                    self.index.drop(source, row)
+                    self._ended.update(dict.fromkeys(row.ids, Status.EVICTED))
+                    self._unswept.append(tuple(row.ids))
         if change.source is not None:
             reconciles = change.kind is ChangeKind.ADVANCED
             self._marks.move(change.source, change.version, reconciles=reconciles)
@@ -195,22 +198,23 @@ class State:
     def _whole_rows(self, change: Change) -> dict[Source, Row] | None:
         """The rows that an eviction takes away with all their records; None if it is not that.
 
-        Live records of one row, alike in what they rest on, leave in one step, and their places
-        elsewhere are swept as others come in. A diff evicts such rows and little else.
+        Live records of one row, alike in what they rest on, leave in one step: a diff evicts
+        such rows and little else.
         """
-        ids = [None if part.body is None else part.record for part in change.parts]
+        ids = tuple([None if part.body is None else part.record for part in change.parts])
         found: dict[Source, Row] = {}
-        start = 0
+        start, source = 0, self.index.asked
         while start < len(ids):
-            source = self._row_under(ids[start])
             row = None if source is None else self.index.row(source)
-            if source is None or row is None or source in found:
+            if row is None or ids[start] not in row.ids:  # it was decided on some time ago
+                source = self._row_under(ids[start])
+                row = None if source is None else self.index.row(source)
+            if source is None or row is None or row.others is None or source in found:
                 return None
-            alike = len(row.ids)
-            if row.others is None or tuple(ids[start : start + alike]) != row.ids:
+            if ids[start : start + len(row.ids)] != row.ids:
                 return None
             found[source] = row
-            start += alike
+            start, source = start + len(row.ids), None
         return found
 
     def _row_under(self, record_id: str | None) -> Source | None:
@@ -220,12 +224,6 @@ class State:
             if stamp.source.kind == "row":
                 return stamp.source
         return None
-
-    def _drop(self, rows: dict[Source, Row]) -> None:
-        for source, row in rows.items():
-            self.index.drop(source, row)
-            self._ended.update(dict.fromkeys(row.ids, Status.EVICTED))
-            self._unswept += row.ids
 
     def _read(self, change: Change, ahead: _Ahead) -> list[_Meaning]:
         """What each part means, or a refusal; `ahead` moves on, the state does not."""
@@ -321,16 +319,20 @@ class State:
         self.sweep(_SWEPT)
 
     def sweep(self, most: int | None = None) -> None:
-        """Take out what is left of records that went with their row; every write sweeps a few.
-
-        Nothing is answered otherwise afterwards: it is work that an eviction has put off.
+        """Take out what is left of records that went with their row, as every write does of a few.
 
         Args:
             most: of how many records; of all when left out.
         """
-        waiting = len(self._unswept)
-        for _ in range(waiting if most is None else min(most, waiting)):
-            self._sweep(self._unswept.popleft())
+        waiting = self._unswept
+        left = len(self._ended) if most is None else most
+        while waiting and left > 0:
+            ids = waiting.popleft()
+            if len(ids) > left:
+                waiting.appendleft(ids[left:])
+            for name in ids[:left]:
+                self._sweep(name)
+            left -= len(ids)
 
     def _replace(self, record: Record) -> None:
         self._records[record.id] = record
