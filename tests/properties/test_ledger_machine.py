@@ -146,7 +146,7 @@ class Ledger(RuleBasedStateMachine):
         with pytest.raises(StoreConflict):
             self.scribe.store.append(
                 (replace(change, seq=earlier.seq, previous=earlier.previous),),
-                after=replace(earlier.head, seq=0, digest=earlier.previous),
+                after=earlier.head._replace(seq=0, digest=earlier.previous),
             )
 
     @invariant()

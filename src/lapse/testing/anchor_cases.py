@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 from lapse.errors import LedgerNotTrusted
 from lapse.ledger import Anchor, Head, digest
@@ -60,7 +59,7 @@ def another_history_is_refused(place: AnchorPlace) -> None:
     """Another change in the same place, or another ledger, is not to be trusted."""
     place().advance("l", HEADS[5], at=1)
     before = place().read()
-    other = replace(HEADS[5], digest=HEADS[4].digest)
+    other = HEADS[5]._replace(digest=HEADS[4].digest)
     for ledger, head in (("l", other), ("other", HEADS[9]), ("other", HEADS[1])):
         for write in (place().advance, place().announce):
             refuses(

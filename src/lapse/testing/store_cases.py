@@ -154,7 +154,7 @@ def an_older_head_is_refused(place: Place) -> None:
         slow = Scribe(late)
         scribe.write(sample("a"))
         stale = slow.sealed(*slow.written_by(sample("b")))
-        same_place = replace(scribe.expected.head, digest=genesis("another").digest)
+        same_place = scribe.expected.head._replace(digest=genesis("another").digest)
         for handle in (store, late):
             for changes, after in (
                 (stale, slow.expected.head),
