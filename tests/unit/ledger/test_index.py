@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lapse.ledger import Index, Row, Source, Stamp
-from lapse.testing import sample
+from lapse.ledger import ChangeKind, Index, Row, Source, Stamp
+from lapse.storage import InMemoryStore
+from lapse.testing import Scribe, SequenceIds, sample
 
 ROW = Source.row("i", "t", "k")
 TABLE = ROW.container
@@ -66,3 +67,17 @@ def test_a_doubled_stamp_counts_once() -> None:
     index.remove(other)
     index.remove(third)
     assert len(index) == 0
+
+
+def test_a_part_of_a_row_is_evicted_record_by_record_and_whole_rows_at_once() -> None:
+    scribe = Scribe(InMemoryStore(ids=SequenceIds("id")))
+    rows = [Source.row("i", "t", key) for key in "xy"]
+    for number, row in enumerate((rows[0], rows[0], rows[0], rows[1], rows[1])):
+        scribe.write(replace(sample(f"r{number}"), stamps=(Stamp(row, "1"),)))
+    state = scribe.expected
+    scribe.carry_out(scribe.judged(ChangeKind.EVICTED, "r1"))
+    assert state.index.row(rows[0]) == Row("1", (), ("r0", "r2"))
+    scribe.carry_out(scribe.judged(ChangeKind.EVICTED, "r0", "r2", "r3", "r4"))
+    assert list(state) == []
+    assert list(state.index) == []
+    assert scribe.store.state() == state
