@@ -23,7 +23,7 @@ from lapse.wire import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lapse.contract import Policy
+    from lapse.contract import Policy, Registry
     from lapse.ledger import JsonObject
     from lapse.server.contract import Contract
     from lapse.server.exchange import ASGIApp, Receive, Scope, Send
@@ -86,33 +86,42 @@ class _Validating:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         methods = self._operations.get(path)
         if methods is None:
-            return _refusal(404, "No such operation", "No policy names this path.", scope)
+            return self._unread(404, "No such operation", "No policy names this path.", scope)
         if scope["method"] not in methods:
             allowed = ", ".join(methods)
-            refused = _refusal(405, "Method not allowed", f"Use {allowed}.", scope)
+            refused = self._unread(405, "Method not allowed", f"Use {allowed}.", scope)
             return refused.with_headers((b"allow", allowed.encode()))
         try:
             body = await read_body(receive, scope, limit=_REQUEST_BYTES)
         except TooLarge:
-            return _refusal(413, "The request is too large", "Send a shorter one.", scope)
+            return self._unread(413, "The request is too large", "Send a shorter one.", scope)
         request = _object(body)
         if request is None:
-            return _refusal(400, "The request cannot be read", "Send one JSON object.", scope)
+            return self._unread(400, "The request cannot be read", "Send one JSON object.", scope)
         return self._judged(f"{scope['method']} {path}", request, scope)
 
     def _judged(self, operation: str, request: JsonObject, scope: Scope) -> Answer:
         with self._contract.reading() as tables:
             if not self._tables[operation] <= tables.registry.tables.keys():
-                # With members in the body: a header line cannot say that no table is loaded at all.
-                members = self._contract.failure_members(tables.registry, ())
-                members.pop("success", None)  # no policy was violated: none was looked at
-                return _refusal(503, *_UNCHECKED, scope, members)
+                return self._unread(503, *_UNCHECKED, scope, tables.registry)
             found = violations(self._policies, operation, request, tables)
         if found:
             accept = header(scope, b"accept")
             return self._contract.problem(found[0], registry=tables.registry, accept=accept)
         members = self._contract.envelope_members() or {"success": True}
         return json_answer(members, (b"cache-control", b"no-store"))
+
+    def _unread(
+        self, status: int, title: str, detail: str, scope: Scope, registry: Registry | None = None
+    ) -> Answer:
+        """What is said of a request that no policy was asked about.
+
+        The members are in the body too: a header line cannot say that no table is loaded at all.
+        """
+        members = self._contract.failure_members(registry or self._contract.registry, ())
+        members.pop("success", None)  # no policy was violated: none was looked at
+        problem = Problem(title=title, status=status, detail=detail)
+        return problem_answer(problem, members, accept=header(scope, b"accept"))
 
 
 def _object(body: bytes) -> dict[str, Any] | None:
@@ -121,13 +130,6 @@ def _object(body: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _refusal(
-    status: int, title: str, detail: str, scope: Scope, members: JsonObject | None = None
-) -> Answer:
-    problem = Problem(title=title, status=status, detail=detail)
-    return problem_answer(problem, members, accept=header(scope, b"accept"))
 
 
 async def _live(receive: Receive, send: Send) -> None:

@@ -65,6 +65,23 @@ async def test_a_violation_and_its_repair() -> None:
     assert success.refusals == ()
 
 
+@pytest.mark.requirement("C-ENV-04", "C-ENV-05")
+async def test_what_no_policy_was_asked_about_carries_the_versions_too() -> None:
+    async with client() as http:
+        answers = [
+            await http.post("/v2", json={}),
+            await http.get("/v1/subscriptions"),
+            await http.post("/v1/subscriptions", content=b"{"),
+            await http.post("/v1/subscriptions", content=b" " * (1024 * 1024 + 1)),
+        ]
+    assert [answer.status_code for answer in answers] == [404, 405, 400, 413]
+    for answer in answers:
+        body = answer.json()
+        assert body["table_versions"] == {"codes": "1.0.0"}
+        assert body["rules_version"]
+        assert "success" not in body
+
+
 async def test_level_0_answers_in_plain_words() -> None:
     async with client(level=0) as http:
         refused = await http.post("/v1/subscriptions", json={"plan": "growth"})
