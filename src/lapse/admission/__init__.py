@@ -18,9 +18,7 @@ from lapse.admission.cycle import (
     Blocked,
     Captured,
     Eligible,
-    Incomplete,
     Judged,
-    Policy,
     Screened,
     Sealed,
     Selected,
@@ -41,6 +39,7 @@ from lapse.admission.lifecycle import (
 )
 from lapse.admission.members import Member, Presence
 from lapse.admission.obligations import Obligation, obligations_in
+from lapse.admission.policy import Incomplete, Policy
 from lapse.admission.questions import (
     Pair,
     Proposals,

@@ -12,7 +12,8 @@
 3. Judged: answers have come, or their absence counts; what rests on the fallen fell too.
 4. Eligible: every gate was asked about every item.
 5. Selected: the chosen set covers what is owed. A set that does not is Blocked: nothing of it is
-   shown, and what is missing is named. A policy says whether the agent then waits or starts anew.
+   shown, and what is missing is named. A policy says whether the agent then waits or starts anew
+   (or, to measure what this gate is worth, that it is shown all the same).
 6. Sealed: the view is signed; private experience comes back only with its source.
 
 A state is never changed. A second return starts from another checkpoint, and the first view stays
@@ -22,26 +23,24 @@ what it was.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from lapse.admission.coverage import Coverage, Missing, missing
-from lapse.admission.gates import GATES, Gate, Judgement, Situation, weigh
-from lapse.admission.items import LONGEST_TEXT
+from lapse.admission.coverage import Coverage, Missing, measure, missing
+from lapse.admission.gates import Judgement, Situation, weigh
 from lapse.admission.lifecycle import (
-    RANKS,
     History,
     UnknownCurrent,
     cascade,
     explicit,
     unknown_current,
 )
+from lapse.admission.obligations import obligations_in
+from lapse.admission.policy import Incomplete, Policy
 from lapse.admission.questions import Pair, Proposals, Scan, judge, propose, scans
 from lapse.admission.reasons import Failure, Fallen, Reason
-from lapse.admission.selection import Budget, Selection, select
+from lapse.admission.selection import Selection, select
 from lapse.admission.view import ReturnView, SignedView, sign
-from lapse.errors import InvalidValue
 from lapse.ledger import Kind
 
 if TYPE_CHECKING:
@@ -53,61 +52,12 @@ __all__ = [
     "Blocked",
     "Captured",
     "Eligible",
-    "Incomplete",
     "Judged",
-    "Policy",
     "Screened",
     "Sealed",
     "Selected",
     "admit",
 ]
-
-_HOUR_US = 3_600_000_000
-
-
-class Incomplete(StrEnum):
-    """What happens to a return without a complete set."""
-
-    BLOCK = "block"
-    """The agent waits until what is missing is there."""
-    RESET = "reset"
-    """The agent starts with nothing inherited."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """How a return is decided.
-
-    Attributes:
-        observers: whose receipts count; with none of them nothing passes.
-        kinds: the kinds of shared items that may be shown.
-        ranks: the rank of each name of authority.
-        gates: what is asked about every item; with none of them nothing passes.
-        item_chars: the most characters that one item may have.
-        budget: how much is shown at most, and how much has to be covered.
-        when_incomplete: what happens without a complete set.
-        lifetime_us: for how many microseconds a view may be exposed.
-        unsafe_without_inference: show items although nobody looked whether later ones break them.
-    """
-
-    observers: frozenset[str]
-    kinds: frozenset[Kind] = frozenset({Kind.FACT, Kind.FRONTIER, Kind.OBLIGATION, Kind.CONSTRAINT})
-    ranks: Mapping[str, int] = field(default_factory=lambda: dict(RANKS))
-    gates: tuple[Gate, ...] = GATES
-    item_chars: int = LONGEST_TEXT
-    budget: Budget = field(default_factory=Budget)
-    when_incomplete: Incomplete = Incomplete.BLOCK
-    lifetime_us: int = _HOUR_US
-    unsafe_without_inference: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse a policy that would share private experience, or show what has no time."""
-        if Kind.EXPERIENCE in self.kinds:
-            remedy = "leave experience out: it comes back with its source, or not at all"
-            raise InvalidValue("kinds", Kind.EXPERIENCE.value, remedy)
-        for name in ("item_chars", "lifetime_us"):
-            if getattr(self, name) < 1:
-                raise InvalidValue(name, getattr(self, name), "pass 1 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +143,9 @@ class Eligible:
 
     def next(self) -> Selected | Blocked:
         """Choose a set that is enough, or say what is missing."""
-        shared = self.shared
-        selection = select(shared, self.policy.budget)
-        if not selection.failures:
+        shared, policy = self.shared, self.policy
+        selection = select(shared, policy.budget, unsafe_relevance=policy.unsafe_relevance)
+        if policy.suffices(selection.failures):
             return Selected(self, selection)
         return Blocked(
             eligible=self,
@@ -209,7 +159,7 @@ class Eligible:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A set that is enough."""
+    """A set that is enough, or that an unsafe policy takes for enough."""
 
     eligible: Eligible
     selection: Selection
@@ -217,9 +167,12 @@ class Selected:
     def next(self, signer: Signer) -> Sealed:
         """Bind the set to the return, sign it, and let experience back with its sources."""
         checkpoint, policy = self.eligible.checkpoint, self.eligible.policy
+        items, coverage = self.selection.items, self.selection.coverage
+        if self.selection.failures:  # a view reports what its own items add up to, and no more
+            coverage = measure(obligations_in(items), self.selection.supported)
         view = ReturnView.of(
-            self.selection.items,
-            self.selection.coverage,
+            items,
+            coverage,
             returning=checkpoint.returning,
             checkpoint=checkpoint.digest(),
             expires=checkpoint.returning.at + policy.lifetime_us,
@@ -233,6 +186,7 @@ class Selected:
             signed=sign(view, signer),
             experience=experience,
             left_out=left | withheld,
+            failures=self.selection.failures,
         )
 
 
@@ -246,6 +200,7 @@ class Sealed:
         signed: the same as it travels.
         experience: the private experience that comes back, by id.
         left_out: every other item, with all that speaks against it.
+        failures: why the set is not enough: none, unless the policy shows incomplete views.
     """
 
     eligible: Eligible
@@ -253,6 +208,7 @@ class Sealed:
     signed: SignedView
     experience: tuple[WorkItem, ...]
     left_out: Mapping[str, tuple[Reason, ...]]
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +230,19 @@ class Blocked:
     coverage: Coverage
     missing: tuple[Missing, ...]
     unknown: tuple[UnknownCurrent, ...]
+
+
+_OF_SOURCES = frozenset(
+    {
+        Reason.DEPENDENCY_LAPSED,
+        Reason.DEPENDENCY_UNKNOWN,
+        Reason.PROVENANCE_UNBOUND,
+        Reason.PROVENANCE_DRIFT,
+        Reason.NO_SOURCE,
+        Reason.SOURCE_NOT_SHOWN,
+    }
+)
+"""What speaks against the sources of an experience, and not against the experience itself."""
 
 
 def admit(
@@ -317,8 +286,10 @@ def _readmit(
 ) -> tuple[tuple[WorkItem, ...], dict[str, tuple[Reason, ...]]]:
     """The experience that comes back, and the rest with reasons.
 
-    An experience is its owner's alone, and all its sources have to be in the view.
+    An experience is its owner's alone, and all its sources have to be in the view. A policy that
+    does not bind it to its sources waives what speaks against them, and nothing else.
     """
+    waived = _OF_SOURCES if eligible.policy.unsafe_unbound_experience else frozenset[Reason]()
     returned: list[WorkItem] = []
     withheld: dict[str, tuple[Reason, ...]] = {}
     principal = eligible.checkpoint.returning.who.principal
@@ -333,6 +304,7 @@ def _readmit(
             reasons.append(Reason.NO_SOURCE)
         elif not shown.issuperset(item.rests_on):
             reasons.append(Reason.SOURCE_NOT_SHOWN)
+        reasons = [reason for reason in reasons if reason not in waived]
         if reasons:
             withheld[item.id] = tuple(reasons)
         else:

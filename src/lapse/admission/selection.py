@@ -18,6 +18,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from lapse.admission.coverage import Coverage, measure
@@ -118,8 +119,19 @@ def owed(judgements: Iterable[Judgement]) -> tuple[tuple[Obligation, ...], froze
     return obligations_in(items), frozenset(doubtful)
 
 
-def select(judgements: Sequence[Judgement], budget: Budget) -> Selection:
-    """Choose among the eligible items."""
+def select(
+    judgements: Sequence[Judgement],
+    budget: Budget,
+    *,
+    unsafe_relevance: Mapping[str, float] | None = None,
+) -> Selection:
+    """Choose among the eligible items.
+
+    Args:
+        judgements: every shared item with what speaks against it.
+        budget: how much may be shown, and how much has to be covered.
+        unsafe_relevance: choose evidence by these scores in place of rule 3 (see `Policy`).
+    """
     obligations, doubtful = owed(judgements)
     eligible = {one.item.id: one.item for one in judgements if one.eligible}
     mandatory = [
@@ -140,19 +152,18 @@ def select(judgements: Sequence[Judgement], budget: Budget) -> Selection:
     supported = {d for item in mandatory for d in item.supports}
     taken = {item.id for item in mandatory}
     wanted = _weights(obligations)
-    evidence = _greedy(
-        (item for name, item in eligible.items() if name not in taken),
-        wanted,
-        supported,
-        items=budget.items - len(mandatory),
-        chars=budget.chars - chars,
-    )
+    candidates = (item for name, item in eligible.items() if name not in taken)
+    room = {"items": budget.items - len(mandatory), "chars": budget.chars - chars}
+    if unsafe_relevance is None:
+        evidence = _greedy(candidates, wanted, supported, **room)
+    else:
+        evidence = _by_score(candidates, unsafe_relevance, supported, **room)
     chosen = [*mandatory, *evidence]
     chars += sum(len(item.text) for item in evidence)
     coverage = measure(obligations, supported)
     failures += _shortfall(chosen, coverage, budget)
     shown = {item.id for item in chosen}
-    lacking = wanted.keys() - supported
+    lacking = wanted.keys() - supported if unsafe_relevance is None else None
     return Selection(
         items=tuple(chosen),
         chars=chars,
@@ -161,7 +172,9 @@ def select(judgements: Sequence[Judgement], budget: Budget) -> Selection:
         coverage=coverage,
         failures=tuple(failures),
         left={
-            name: Reason.NOT_NEEDED if lacking.isdisjoint(item.supports) else Reason.OVER_BUDGET
+            name: Reason.NOT_NEEDED
+            if lacking is not None and lacking.isdisjoint(item.supports)
+            else Reason.OVER_BUDGET
             for name, item in eligible.items()
             if name not in shown
         },
@@ -212,6 +225,26 @@ def _greedy(
         chosen.append(item)
         chars -= len(item.text)
         supported.update(item.supports)
+    return chosen
+
+
+def _by_score(
+    candidates: Iterable[WorkItem],
+    scores: Mapping[str, float],
+    supported: set[str],
+    *,
+    items: int,
+    chars: int,
+) -> list[WorkItem]:
+    """The most relevant that fit, whatever they support; without a score: last."""
+    chosen: list[WorkItem] = []
+    for item in sorted(candidates, key=lambda one: (-scores.get(one.id, -inf), one.id)):
+        if len(chosen) >= items:
+            break
+        if len(item.text) <= chars:
+            chosen.append(item)
+            chars -= len(item.text)
+            supported.update(item.supports)
     return chosen
 
 
