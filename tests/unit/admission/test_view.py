@@ -100,7 +100,18 @@ def test_what_is_no_view_is_refused_even_when_signed(odd: SignedView) -> None:
 def test_an_item_that_is_not_what_its_digest_says_is_refused() -> None:
     items: list[dict[str, Any]] = json.loads(SEALED.body)["items"]
     items[1]["digest"] = items[0]["digest"]
-    assert open_view(altered(items=items), KEYS) == Refused((Refusal.DIGEST_MISMATCH,))
+    wrong = altered(items=items)
+    assert open_view(wrong, KEYS) == Refused((Refusal.DIGEST_MISMATCH,))
+    measured = expose(wrong, KEYS, BACK, NOW, unsafe_without={Refusal.DIGEST_MISMATCH})
+    assert measured == view(OWED, HOTEL)
+
+
+def test_objections_are_passed_over_one_by_one_and_what_is_unreadable_never() -> None:
+    other = replace(BACK, cycle="return-2", at=40)
+    found = expose(SEALED, KEYS, other, NOW, unsafe_without={Refusal.CYCLE_MISMATCH})
+    assert found == Refused((Refusal.VIEW_EXPIRED,))
+    with pytest.raises(InvalidValue, match="cannot be read"):
+        expose(SEALED, KEYS, BACK, NOW, unsafe_without={Refusal.MALFORMED})
 
 
 @pytest.mark.parametrize(
