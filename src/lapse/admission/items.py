@@ -116,7 +116,8 @@ class WorkItem:
         purposes: for which purposes; empty: for any that the scope allows.
         epochs: the revisions of the workspace for which it holds; `since` is when it was written.
         valid: when it holds, by the wall clock.
-        supports: ids of the dependencies that it is evidence for.
+        supports: ids of the dependencies that it is evidence for; an obligation or a frontier is
+            evidence for none.
         stamps: what it depends on; another item is stamped at that item's `digest`.
         replaces: ids of the items that it says it supersedes.
         obligation: the obligation that is opened, or whose progress is told; else empty.
@@ -171,6 +172,9 @@ class WorkItem:
         if (self.kind in _SERVING) is not bool(self.obligation):
             remedy = "name the obligation of an obligation or frontier, and of nothing else"
             raise InvalidValue("obligation", self.obligation, remedy)
+        if self.supports and self.kind in _SERVING:
+            remedy = "leave it out: what is owed, and how far it got, stands in for no evidence"
+            raise InvalidValue("supports", self.supports, remedy)
         if self.required and self.kind is not Kind.OBLIGATION:
             raise InvalidValue("required", self.required, "only an obligation requires anything")
         if not set(self.critical) <= set(self.required):

@@ -40,7 +40,6 @@ def full() -> WorkItem:
         purposes=("report", "booking", "report"),
         epochs=Epochs(3, 9),
         valid=Interval(3, 90),
-        supports=("d",),
         replaces=("old",),
         required=("d_h", "d_c"),
         critical=("d_c",),
@@ -55,6 +54,8 @@ def test_a_record_gives_back_the_item_it_was_written_from() -> None:
     assert item.purposes == ("booking", "report")
     assert item.rests_on == ("c",)
     assert item.moment == (3, 3)
+    evidence = statement("h", supports=("d_h", "d_c"))
+    assert WorkItem.of(evidence.record()).supports == ("d_c", "d_h")
 
 
 def test_the_digest_covers_what_is_said_and_not_what_is_known_about_it() -> None:
@@ -80,6 +81,7 @@ def test_the_digest_covers_what_is_said_and_not_what_is_known_about_it() -> None
         ({"obligation": ""}, "obligation"),
         ({"kind": Kind.FACT}, "obligation"),
         ({"kind": Kind.FRONTIER}, "required"),
+        ({"supports": ("d_h",)}, "supports"),
         ({"critical": ("d_x",)}, "critical"),
         ({"attributes": {"next_action": "send"}}, "attributes"),
         ({"attributes": {"a": [{"Plan": 1}]}}, "attributes"),
@@ -89,6 +91,11 @@ def test_what_could_not_be_judged_is_refused(changed: dict[str, Any], field: str
     with pytest.raises(InvalidValue) as refused:
         replace(full(), **changed)
     assert refused.value.field == field
+
+
+def test_how_far_something_got_is_no_evidence_for_it() -> None:
+    with pytest.raises(InvalidValue, match="stands in for no evidence"):
+        statement("f", kind=Kind.FRONTIER, obligation="o", supports=("d",))
 
 
 @pytest.mark.parametrize("epochs", [(-1, None), (4, 3)])
