@@ -11,6 +11,7 @@
     ├── PeerError                   the other side of the wire broke the contract
     │   ├── MalformedMessage        it sent something that cannot be read
     │   ├── NoRequest               a model answered, and what it wrote is no request
+    │   ├── NoVerdict               a model was asked about a pair, and its answer is no verdict
     │   └── Refused                 it answered, and the answer is no (carries a status)
     ├── StoreError                  the store could not do what it promises
     │   ├── StoreConflict           somebody else wrote first: read the new changes, decide again
@@ -42,6 +43,7 @@ __all__ = [
     "MalformedMessage",
     "MissingExtra",
     "NoRequest",
+    "NoVerdict",
     "NotTrusted",
     "PeerError",
     "Refused",
@@ -142,6 +144,26 @@ class NoRequest(PeerError):
         self.prompt = prompt
         self.completion = completion
         self.memory = memory
+
+
+class NoVerdict(PeerError):
+    """A model was asked about a pair, and its answer is no verdict; what it cost is known.
+
+    Args:
+        reason: what is wrong with it.
+        calls: requests that were answered.
+        prompt: tokens read.
+        completion: tokens written.
+    """
+
+    def __init__(
+        self, reason: str, *, calls: int = 0, prompt: int = 0, completion: int = 0
+    ) -> None:
+        super().__init__(f"no verdict: {reason}")
+        self.reason = reason
+        self.calls = calls
+        self.prompt = prompt
+        self.completion = completion
 
 
 class Refused(PeerError):
