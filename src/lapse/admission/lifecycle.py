@@ -28,7 +28,7 @@ from lapse.errors import InvalidValue
 from lapse.ledger import LIVE, Kind, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from lapse.admission.checkpoint import Checkpoint
     from lapse.admission.items import WorkItem
@@ -134,28 +134,43 @@ def may_replace(item: WorkItem, target: WorkItem, ranks: Mapping[str, int]) -> b
     return _suffices(item, target, mine, theirs)
 
 
-def cascade(items: Iterable[WorkItem], history: History) -> None:
-    """Apply rule 6: let fall what rests on something that does not stand, or is not there."""
-    dependents: dict[str, list[str]] = {}
+def cascade(items: Iterable[WorkItem], history: History, settled: Collection[str] = ()) -> None:
+    """Apply rule 6: let fall what rests on something that does not stand, or is not there.
+
+    An item that rests on several is told the first of them that is not there, else the first that
+    does not stand; in which order they fell does not matter.
+
+    Args:
+        items: the items, and every item that they rest on.
+        history: what the rules found so far; it grows.
+        settled: ids among them that stand or fell already, whatever they rest on.
+    """
     there: set[str] = set()
-    resting: list[tuple[str, str]] = []
+    resting: dict[str, list[tuple[str, str]]] = {}
     for item in items:
         there.add(item.id)
-        resting += ((item.id, needed) for needed in item.rests_on)
-    for item_id, needed in resting:
-        kept = chain_end(history.restated, needed)
-        if kept not in there:
-            history.drop(item_id, Reason.DEPENDENCY_UNKNOWN, needed)
-        elif kept in history.fallen:
-            history.drop(item_id, Reason.DEPENDENCY_LAPSED, kept)
-        dependents.setdefault(kept, []).append(item_id)
-    waiting = [item_id for item_id in dependents if item_id in history.fallen]
+        if item.stamps and item.id not in settled:
+            ends = [(name, chain_end(history.restated, name)) for name in item.rests_on]
+            resting[item.id] = ends
+    dependents: dict[str, list[str]] = {}
+    for item_id, needed in resting.items():
+        for name, kept in needed:
+            dependents.setdefault(kept, []).append(item_id)
+            if kept not in there:
+                history.drop(item_id, Reason.DEPENDENCY_UNKNOWN, name)
+    waiting = [kept for kept in dependents if kept in history.fallen]
+    lapsed: set[str] = set()
     while waiting:
-        lapsed = waiting.pop()
-        for item_id in dependents.get(lapsed, ()):
-            if item_id not in history.fallen:
-                history.drop(item_id, Reason.DEPENDENCY_LAPSED, lapsed)
+        for item_id in dependents.get(waiting.pop(), ()):
+            if item_id not in history.fallen and item_id not in lapsed:
+                lapsed.add(item_id)
                 waiting.append(item_id)
+    brought_down = {
+        item_id: next(k for _, k in resting[item_id] if k in lapsed or k in history.fallen)
+        for item_id in lapsed
+    }
+    for item_id, kept in brought_down.items():
+        history.drop(item_id, Reason.DEPENDENCY_LAPSED, kept)
 
 
 def chain_end(successors: Mapping[str, str], item_id: str) -> str:
