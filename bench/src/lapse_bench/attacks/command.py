@@ -1,13 +1,11 @@
-"""`lapse-bench attack contract`."""
+"""`lapse-bench attack contract` and `lapse-bench attack admission`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from datetime import UTC, datetime
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 from rich import box
@@ -15,54 +13,92 @@ from rich.console import Console
 from rich.table import Table
 
 from lapse.errors import InvalidValue
+from lapse_bench.options import Form, Format, Out
 from lapse_bench.provenance import gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from lapse_bench.provenance import Provenance
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Attack a client, with protection and without.", no_args_is_help=True)
+app = typer.Typer(
+    help="Attack what protects an agent, and see what each part is worth.", no_args_is_help=True
+)
 
 
 @app.callback()
 def attack() -> None:
-    """Attack a client, with protection and without."""
+    """Attack what protects an agent, and see what each part is worth."""
 
 
-class Form(StrEnum):
-    """How a result is written."""
-
-    JSON = "json"
-    TABLE = "table"
+Only = Annotated[str, typer.Option(help="Which cases, with commas between; all if empty.")]
 
 
 @app.command("contract")
 def contract(
-    only: Annotated[str, typer.Option(help="Which cases, with commas between; all if empty.")] = "",
-    form: Annotated[
-        Form, typer.Option("--format", help="table for people, json for programs.")
-    ] = Form.TABLE,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Also write the JSON result to this file.")
-    ] = None,
+    only: Only = "",
+    form: Format = Form.TABLE,
+    out: Out = None,
 ) -> None:
     """Forged, replayed and frozen versions, floods, poison: harm with and without protection."""
     from lapse_bench.attacks import CASES, run_attacks  # noqa: PLC0415 - start-up stays cheap
 
-    wanted = [name.strip() for name in only.split(",") if name.strip()]
-    known = {case.name: case for case in CASES}
-    for name in wanted:
-        if name not in known:
-            raise InvalidValue("only", name, f"name some of {', '.join(known)}")
-    provenance = gathered(date=datetime.now(UTC).isoformat(timespec="seconds"))
-    console = Console(stderr=True)
-    with console.status("attack contract") as status:
+    cases = _chosen(only, CASES)
+    provenance = _provenance()
+    with Console(stderr=True).status("attack contract") as status:
         result = run_attacks(
-            [known[name] for name in wanted] or CASES,
+            cases,
             provenance=provenance,
             tell=lambda name: status.update(f"attack contract, {name}"),
         )
+    _finish(result, attack_table(result), form, out)
+
+
+@app.command("admission")
+def admission(
+    only: Only = "",
+    form: Format = Form.TABLE,
+    out: Out = None,
+) -> None:
+    """Forged, replayed and altered views, unproven and stale items: what each control keeps out."""
+    from lapse_bench.attacks.admission import ADMISSION_CASES, run_admission  # noqa: PLC0415
+
+    cases = _chosen(only, ADMISSION_CASES)
+    provenance = _provenance()
+    with Console(stderr=True).status("attack admission") as status:
+        result = run_admission(
+            cases,
+            provenance=provenance,
+            tell=lambda name: status.update(f"attack admission, {name}"),
+        )
+    _finish(result, admission_table(result), form, out)
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Case = TypeVar("_Case", bound=_Named)
+
+
+def _chosen(only: str, cases: Sequence[_Case]) -> Sequence[_Case]:
+    wanted = [name.strip() for name in only.split(",") if name.strip()]
+    known = {case.name: case for case in cases}
+    for name in wanted:
+        if name not in known:
+            raise InvalidValue("only", name, f"name some of {', '.join(known)}")
+    return [known[name] for name in wanted] or cases
+
+
+def _provenance() -> Provenance:
+    return gathered(date=datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _finish(result: Mapping[str, Any], table: Table, form: Form, out: Path | None) -> None:
     text = json.dumps(result, indent=2, ensure_ascii=False)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +106,7 @@ def contract(
     if form is Form.JSON:
         sys.stdout.write(text + "\n")
     else:
-        Console().print(attack_table(result))
+        Console().print(table)
         for problem in result["problems"]:
             Console().print(f"problem: {problem}", highlight=False)
     if result["problems"]:
@@ -89,6 +125,19 @@ def attack_table(result: Mapping[str, Any]) -> Table:
             _told(case["harm_protected"]),
             ", ".join(case["detected_as"]) or "-",
         )
+    return table
+
+
+def admission_table(result: Mapping[str, Any]) -> Table:
+    """One line an attack."""
+    table = Table(box=box.SIMPLE_HEAD, title="attack admission", title_justify="left")
+    for column in ("attack", "refused as", "gets through without"):
+        table.add_column(column, overflow="fold")
+    for case in result["cases"]:
+        refused = ", ".join(case["strong"]["reasons"])
+        table.add_row(case["name"], refused, " + ".join(case["weakened"]) or "nothing tried")
+    for case in result["known_limits"]:
+        table.add_row(case["name"], "a known limit: it gets through", "-")
     return table
 
 
