@@ -46,13 +46,29 @@ def test_memora_with_links_that_are_named() -> None:
         "last-writer-wins": (100.0, 70.58),
         "memstrata": (100.0, 100.0),
         "memtx": (100.0, 70.58),
+        "lapse": (100.0, 100.0),
     }
 
 
 def test_memora_without_links_is_where_all_of_them_fail() -> None:
     unnamed = scores(memora("unnamed"), "via", "iir")
     assert unnamed["memstrata"] == unnamed["last-writer-wins"] == (100.0, 70.58)
+    assert unnamed["lapse"] == (100.0, 70.58)
     assert unnamed["checkpoint-replay"] == (100.0, 67.97)
+
+
+@pytest.mark.parametrize("links", ["named", "unnamed"])
+def test_at_no_departure_is_a_baseline_better_than_lapse_at_one_and_as_good_at_the_other(
+    links: str,
+) -> None:
+    methods = memora(links)["methods"]
+    for departure, ours in methods["lapse"]["departures"].items():
+        for name, told in methods.items():
+            theirs = told["departures"][departure]
+            at_least = theirs["via"] >= ours["via"] and theirs["iir"] >= ours["iir"]
+            assert not at_least or (theirs["via"], theirs["iir"]) == (ours["via"], ours["iir"]), (
+                name
+            )
 
 
 def test_a_result_says_where_it_comes_from_and_what_it_rests_on() -> None:
@@ -97,6 +113,8 @@ def test_manbench_admits_as_the_source_printed() -> None:
         "last-writer-wins": (50.0, 50.0),
         "memstrata": (48.56, 48.56),
         "memtx": (50.0, 50.0),
+        # Equals differ and nobody is asked: both stay out.
+        "lapse": (0.0, 100.0),
     }
 
 

@@ -45,6 +45,7 @@ class Claim:
         value: what it says; empty for a withdrawal.
         does: `state` says that the slot has the value, `withdraw` that it has none any more.
         text: the same in words.
+        about: the question that it answers, in words; empty where entity and attribute say it all.
         supersedes: the ids that the entry itself names as replaced, in any slot.
         derived_from: the ids that it was concluded from.
         source: who said it.
@@ -61,6 +62,7 @@ class Claim:
     value: str
     does: Literal["state", "withdraw"] = "state"
     text: str = ""
+    about: str = ""
     supersedes: tuple[str, ...] = ()
     derived_from: tuple[str, ...] = ()
     source: str = "user"
@@ -73,6 +75,11 @@ class Claim:
     def slot(self) -> tuple[str, str]:
         """What only one value can stand in."""
         return self.entity, self.attribute
+
+    @property
+    def slot_name(self) -> str:
+        """The slot in one text, with the question where there is one."""
+        return " / ".join(part for part in (*self.slot, self.about) if part)
 
     @property
     def fact(self) -> Fact:
@@ -92,6 +99,8 @@ class ReturnEpisode:
         bank: the claims that stood when the agent left, in order.
         log: what was written in its absence, in order; later than the departure.
         store: the ids that the shared store serves at the return, as its own writes left it.
+        needs: the slots that the workload itself names, as `slot_name` gives them; None: it names
+            none, and wants what is known on its topic.
     """
 
     id: str
@@ -101,6 +110,7 @@ class ReturnEpisode:
     bank: tuple[Claim, ...]
     log: tuple[Claim, ...]
     store: frozenset[str]
+    needs: frozenset[str] | None = None
 
     @property
     def written(self) -> tuple[Claim, ...]:

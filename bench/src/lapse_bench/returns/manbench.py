@@ -37,8 +37,10 @@ __all__ = [
     "Condition",
     "Item",
     "ManbenchEpisode",
+    "Subjects",
     "episodes_of",
     "read_manbench",
+    "said",
 ]
 
 Condition: TypeAlias = Literal["old-valid", "old-stale", "corrected"]
@@ -47,6 +49,9 @@ HEADLINE: Final[tuple[Condition, ...]] = ("old-valid", "old-stale")
 """The source's conditions, of equal weight in its average."""
 
 CONDITIONS: Final[tuple[Condition, ...]] = (*HEADLINE, "corrected")
+
+Subjects: TypeAlias = Literal["hidden", "named"]
+"""Whether an answer says which question it answers, beside its words."""
 
 GROUP_SIZES: Final = (4, 8, 16, 32)
 """How many stayed (appendix D.6)."""
@@ -130,7 +135,12 @@ def _text(value: object, where: str) -> str:
 
 
 def episodes_of(
-    items: Sequence[Item], *, size: int, dissent: float = 0.0, seed: int = 0
+    items: Sequence[Item],
+    *,
+    size: int,
+    dissent: float = 0.0,
+    seed: int = 0,
+    subjects: Subjects = "hidden",
 ) -> Iterator[ManbenchEpisode]:
     """The episodes of a team of one size.
 
@@ -143,6 +153,8 @@ def episodes_of(
         dissent: the share of the team that says the opposite, below one half, rounded down. Who
             they are is drawn, so the last to write may be one of them.
         seed: decides that draw.
+        subjects: `named` records with each answer which question it answers. That tells
+            `old-stale` from the other two, and those not from each other.
 
     Raises:
         InvalidValue: the size or the share is out of bounds.
@@ -169,6 +181,7 @@ def episodes_of(
                     name=draw.hexdigest()[:16],
                     odd=_dissenters(draw.digest(), size, int(size * dissent)),
                     size=size,
+                    named=subjects == "named",
                 )
 
 
@@ -199,7 +212,14 @@ def _same(one: str, other: str) -> bool:
 
 
 def _episode(
-    made: _Made, *, condition: Condition, task: str, name: str, odd: frozenset[int], size: int
+    made: _Made,
+    *,
+    condition: Condition,
+    task: str,
+    name: str,
+    odd: frozenset[int],
+    size: int,
+    named: bool,
 ) -> ManbenchEpisode:
     entity = f"team/{task}"
     bank = Claim(
@@ -208,7 +228,8 @@ def _episode(
         entity=entity,
         attribute=_SLOT,
         value=made.left_with,
-        text=f"{made.asked_then}\nAnswer: {made.left_with}",
+        text=said(made.asked_then, made.left_with),
+        about=made.asked_then if named else "",
         source="returning agent",
     )
     log: list[Claim] = []
@@ -221,7 +242,8 @@ def _episode(
                 entity=entity,
                 attribute=_SLOT,
                 value=says,
-                text=f"{made.asked_now}\nAnswer: {says}",
+                text=said(made.asked_now, says),
+                about=made.asked_now if named else "",
                 source=f"agent {agent}",
             )
         )
@@ -239,12 +261,18 @@ def _episode(
             log=tuple(log),
             # The team keeps one answer, and each who writes it overwrites it.
             store=frozenset([log[-1].id]),
+            needs=frozenset([log[-1].slot_name]),
         ),
         answers=Answers(
             valid=frozenset([old if made.old_holds else new]),
             stale=frozenset([new if made.old_holds else old]),
         ),
     )
+
+
+def said(question: str, answer: str) -> str:
+    """A claim that a question has an answer, in words."""
+    return f"{question}\nAnswer: {answer}"
 
 
 def _dissenters(draw: bytes, size: int, how_many: int) -> frozenset[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from lapse.errors import InvalidValue
+from lapse_bench.returns.lapse_method import LAPSE
 from lapse_bench.returns.memstrata import MEMSTRATA
 from lapse_bench.returns.memtx import MEMTX
 from lapse_bench.returns.policies import LAST_WRITER_WINS, REPLAY, RESET, RESTORE, STATIC
@@ -18,7 +19,7 @@ __all__ = ["METHODS", "chosen_methods"]
 
 METHODS: Final[dict[str, ReturnMethod]] = {
     method.name: method
-    for method in (STATIC, RESTORE, RESET, REPLAY, LAST_WRITER_WINS, MEMSTRATA, MEMTX)
+    for method in (STATIC, RESTORE, RESET, REPLAY, LAST_WRITER_WINS, MEMSTRATA, MEMTX, LAPSE)
 }
 """Every method that a run knows; a new one is one line here."""
 
