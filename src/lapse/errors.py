@@ -7,6 +7,7 @@
     │   ├── InvalidValue            a field holds something it may not hold
     │   ├── IllegalChange           the record's status does not allow this change
     │   ├── UnknownRecord           no record has this id
+    │   ├── Incapable               the store behind cannot do this, and says so
     │   └── MissingExtra            an optional dependency is not installed
     ├── PeerError                   the other side of the wire broke the contract
     │   ├── MalformedMessage        it sent something that cannot be read
@@ -37,6 +38,7 @@ __all__ = [
     "CallerError",
     "Finding",
     "IllegalChange",
+    "Incapable",
     "InvalidValue",
     "LapseError",
     "LedgerNotTrusted",
@@ -104,6 +106,23 @@ class UnknownRecord(CallerError, KeyError):
     def __str__(self) -> str:
         """Undo KeyError's habit of quoting its argument."""
         return str(self.args[0])
+
+
+class Incapable(CallerError):
+    """A store of memories was asked for what it does not declare.
+
+    Args:
+        store: its name.
+        capability: the field of `lapse.stores.Capabilities` that is not set.
+    """
+
+    def __init__(self, store: str, capability: str) -> None:
+        super().__init__(
+            f"{store} cannot do this: it does not declare {capability!r}; look at its capabilities "
+            "before asking"
+        )
+        self.store = store
+        self.capability = capability
 
 
 class MissingExtra(CallerError, ImportError):

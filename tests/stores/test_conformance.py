@@ -1,0 +1,47 @@
+"""Every adapter of this package keeps the promises of the port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from lapse.storage import InMemoryStore
+from lapse.stores import Capabilities, OwnStore
+from lapse.testing import MEMORY_STORE_CASES, ManualClock, Notebook, SequenceIds
+from lapse.testing.memory_store_cases import Place
+
+Case = Callable[[Place], None]
+
+each = pytest.mark.parametrize("case", MEMORY_STORE_CASES, ids=lambda case: case.__name__)
+
+
+@each
+def test_a_notebook(case: Case) -> None:
+    book = Notebook()
+    case(lambda: book)
+
+
+@each
+def test_a_store_that_can_do_nothing_more_than_it_must(case: Case) -> None:
+    book = Notebook(capabilities=Capabilities())
+    case(lambda: book)
+
+
+@each
+def test_a_store_without_revisions_and_marks(case: Case) -> None:
+    can = replace(Notebook().capabilities, versions=False, soft_invalidate=False)
+    book = Notebook(capabilities=can)
+    case(lambda: book)
+
+
+@each
+def test_our_own_ledger(case: Case) -> None:
+    ledger = InMemoryStore(ids=SequenceIds("ledger"))
+    names = SequenceIds("own")
+
+    def place() -> OwnStore:
+        return OwnStore(ledger.again(), clock=ManualClock(5), ids=names)
+
+    case(place)
