@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from lapse.admission import Budget, Captured, Pair, Policy, Verdict, WorkItem
 from lapse.ledger import Kind, Scope, Status
-from lapse.testing.workspace import OBSERVER, leaving, returning, statement
+from lapse_bench.workstate import OBSERVER, leaving, returning, statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from lapse.admission import Blocked, Budget, Captured, Sealed, WorkItem
 from lapse.errors import InvalidValue
 from lapse.ledger import Kind, Scope
-from lapse.testing.workspace import statement
 from lapse_bench.attacks.admission_items import WRITTEN, offered, pickup
 from lapse_bench.attacks.admission_scene import AdmissionCase, Control, Outcome
 from lapse_bench.travel import ABSENCE, CONFIRMED, POLICY, back, honest
+from lapse_bench.workstate import statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable

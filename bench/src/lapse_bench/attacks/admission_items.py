@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from lapse.admission import Budget, Captured, Pair, Sealed, WorkItem
 from lapse.ledger import Interval, Receipt, Scope, Source, Stamp, Status
 from lapse.ledger import Outcome as Seen
-from lapse.testing.workspace import OBSERVER, receipt, statement
 from lapse_bench.attacks.admission_scene import STRANGER, AdmissionCase, Control, Outcome
 from lapse_bench.travel import ABSENCE, FIRST, POLICY, SECOND, back, honest
+from lapse_bench.workstate import OBSERVER, receipt, statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
