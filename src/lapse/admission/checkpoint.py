@@ -2,17 +2,20 @@
 
 A departure holds what the member could see. A delta is what the workspace gained, lost and judged
 otherwise since. The checkpoint of a return is made of the two, is never changed, and its digest is
-cited by every decision that follows; a later return makes another.
+cited by every decision that follows; a later return makes another. A digest is SHA-256 over a head
+and the root of the items (see `lapse.admission.digests`), as compact JSON, and any change of any
+item changes it.
 
 The delta is broad on purpose: an item that the member may not see can still end one that it may.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from lapse.admission.digests import Root
 from lapse.errors import InvalidValue
 from lapse.ledger import Instant, Scope, digest, encode
 
@@ -39,11 +42,18 @@ class Departure:
     epoch: int
     at: Instant
     items: tuple[WorkItem, ...]
+    _root: list[Root] = field(default_factory=list[Root], init=False, repr=False, compare=False)
+
+    @property
+    def root(self) -> Root:
+        """The digest of its items; computed once."""
+        return _once(self._root, self.items)
 
     def digest(self) -> str:
         """SHA-256 of the whole, in hex."""
-        head = ["lapse departure", 1, self.member.as_json(), self.epoch, self.at]
-        return digest(encode([head, [item.as_json() for item in self.items]]))
+        root = self.root
+        head = ["lapse departure", 2, self.member.as_json(), self.epoch, self.at]
+        return digest(encode([*head, root.count, root.hex()]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +121,33 @@ class Checkpoint:
     departure: str
     departed: int
     items: tuple[WorkItem, ...]
+    _root: list[Root] = field(default_factory=list[Root], init=False, repr=False, compare=False)
+
+    @property
+    def root(self) -> Root:
+        """The digest of its items; computed once, from that of the departure where there is one."""
+        return _once(self._root, self.items)
+
+    @classmethod
+    def under(
+        cls,
+        root: Root,
+        *,
+        returning: Returning,
+        departure: str,
+        departed: int,
+        items: tuple[WorkItem, ...],
+    ) -> Checkpoint:
+        """A checkpoint over items whose digest is known already, by whoever calls."""
+        made = cls(returning=returning, departure=departure, departed=departed, items=items)
+        made._root.append(root)
+        return made
 
     def digest(self) -> str:
         """SHA-256 of the whole, in hex."""
-        head = ["lapse checkpoint", 1, self.returning.as_json(), self.departure, self.departed]
-        return digest(encode([head, [item.as_json() for item in self.items]]))
+        root = self.root
+        head = ["lapse checkpoint", 2, self.returning.as_json(), self.departure, self.departed]
+        return digest(encode([*head, root.count, root.hex()]))
 
 
 def capture(items: Iterable[WorkItem], member: Scope, *, epoch: int, at: Instant) -> Departure:
@@ -176,15 +208,29 @@ def merge(departure: Departure, delta: Delta, returning: Returning) -> Checkpoin
     if replace(returning.who, purpose=None) != departure.member:
         raise InvalidValue("who", returning.who, "return under the identity that left")
     items = {item.id: item for item in departure.items}
-    items.update((item.id, item) for item in (*delta.added, *delta.changed))
-    for item_id in delta.gone:
-        del items[item_id]
-    return Checkpoint(
+    less = [_had(items, name) for name in (*delta.gone, *(item.id for item in delta.changed))]
+    more = (*delta.added, *delta.changed)
+    return Checkpoint.under(
+        departure.root.changed(less=less, more=more),
         returning=returning,
         departure=delta.departure,
         departed=departure.epoch,
-        items=_by_id(items.values()),
+        items=_by_id((*items.values(), *more)),
     )
+
+
+def _once(known: list[Root], items: Iterable[WorkItem]) -> Root:
+    if not known:
+        known.append(Root.of(items))
+    return known[0]
+
+
+def _had(items: dict[str, WorkItem], item_id: str) -> WorkItem:
+    try:
+        return items.pop(item_id)
+    except KeyError:
+        remedy = "pass what difference() gave: each item of the departure at most once"
+        raise InvalidValue("delta", item_id, remedy) from None
 
 
 def _by_id(items: Iterable[WorkItem]) -> tuple[WorkItem, ...]:
