@@ -40,7 +40,8 @@ def _remembered(item: WorkItem) -> Callable[[Defence], Outcome]:
     """A private experience is asked for after a complete return."""
 
     def run(defence: Defence) -> Outcome:
-        found = defence.decide(back(CONFIRMED, item))
+        there = item in ABSENCE
+        found = defence.decide(back(CONFIRMED) if there else back(CONFIRMED, item))
         if isinstance(found, Blocked):
             return Outcome(through=False, reasons=("blocked",))
         if item.id in {one.id for one in found.experience}:
