@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lapse.admission.reasons import Fallen, Reason
-from lapse.ledger import Kind, Outcome, Scope, Source
+from lapse.ledger import Kind, Outcome
 
 if TYPE_CHECKING:
     from lapse.admission.checkpoint import Returning
     from lapse.admission.items import WorkItem
+    from lapse.ledger import Receipt
 
 __all__ = ["GATES", "Gate", "Judgement", "Situation", "weigh"]
 
@@ -98,32 +99,45 @@ def weigh(
     items: Iterable[WorkItem], situation: Situation, gates: Sequence[Gate]
 ) -> tuple[Judgement, ...]:
     """Ask every gate about every item; with no gate nothing passes."""
+    asked = [gate.objections for gate in gates]
+    fallen = situation.fallen
     return tuple(
-        Judgement(item, _reasons(item, situation, gates), _by(situation.fallen.get(item.id)))
+        Judgement(
+            item,
+            _reasons(item, situation, asked),
+            fallen[item.id].by if item.id in fallen else "",
+        )
         for item in items
     )
 
 
-def _reasons(item: WorkItem, situation: Situation, gates: Sequence[Gate]) -> tuple[Reason, ...]:
-    if not gates:
+def _reasons(
+    item: WorkItem,
+    situation: Situation,
+    asked: Sequence[Callable[[WorkItem, Situation], Sequence[Reason]]],
+) -> tuple[Reason, ...]:
+    if not asked:
         return (Reason.NO_GATES,)
-    found: list[Reason] = []
-    for gate in gates:
+    found: tuple[Reason, ...] = ()
+    for objections in asked:
         try:
-            found += gate.objections(item, situation)
+            against = objections(item, situation)
+            if against:
+                found += tuple(against)
         except Exception:  # noqa: BLE001 - whatever a gate fails with, the item stays out
-            found.append(Reason.GATE_RAISED)
-    return tuple(found)
-
-
-def _by(fallen: Fallen | None) -> str:
-    return "" if fallen is None else fallen.by
+            found += (Reason.GATE_RAISED,)
+    return found
 
 
 def _authorization(item: WorkItem, situation: Situation) -> Sequence[Reason]:
     scope, who = item.scope, situation.returning.who
-    who_may = Scope(tenant=scope.tenant, principal=scope.principal, role=scope.role)
-    return () if who_may.admits(who) else (Reason.AUTHORIZATION_DENIED,)
+    if (  # as `Scope.admits`, of tenant, principal and role alone
+        (scope.tenant is None or scope.tenant == who.tenant)
+        and (scope.principal is None or scope.principal == who.principal)
+        and (scope.role is None or scope.role == who.role)
+    ):
+        return ()
+    return (Reason.AUTHORIZATION_DENIED,)
 
 
 def _temporal(item: WorkItem, situation: Situation) -> Sequence[Reason]:
@@ -133,36 +147,43 @@ def _temporal(item: WorkItem, situation: Situation) -> Sequence[Reason]:
 
 def _applicability(item: WorkItem, situation: Situation) -> Sequence[Reason]:
     scope, who = item.scope, situation.returning.who
-    found: list[Reason] = []
-    if scope.task not in (None, who.task):
-        found.append(Reason.OTHER_TASK)
-    if scope.purpose not in (None, who.purpose) or (
+    found: tuple[Reason, ...] = ()
+    if scope.task is not None and scope.task != who.task:
+        found += (Reason.OTHER_TASK,)
+    if (scope.purpose is not None and scope.purpose != who.purpose) or (
         item.purposes and who.purpose not in item.purposes
     ):
-        found.append(Reason.OTHER_PURPOSE)
+        found += (Reason.OTHER_PURPOSE,)
     if item.kind not in situation.kinds:
-        found.append(Reason.OTHER_KIND)
+        found += (Reason.OTHER_KIND,)
     return found
 
 
 def _provenance(item: WorkItem, situation: Situation) -> Sequence[Reason]:
-    at = situation.returning.at
-    known = [r for r in item.receipts if r.observer in situation.observers and r.at <= at]
+    at, observers = situation.returning.at, situation.observers
+    known = [r for r in item.receipts if r.at <= at and r.observer in observers]
     if not known:
         return (Reason.PROVENANCE_MISSING,)
-    latest = max(receipt.at for receipt in known)
-    confirmed = {
-        (receipt.source, receipt.digest) for receipt in known if receipt.outcome is Outcome.CONFIRMS
-    }
-    found: list[Reason] = []
-    if any(r.at == latest and r.outcome is Outcome.CONTRADICTS for r in known):
-        found.append(Reason.CONTRADICTED)
-    if item.rests_on:
-        bound = {s.source.name: s.version for s in item.stamps if s.source.kind == "record"}
-        if any((Source.record(name), seen) not in confirmed for name, seen in bound.items()):
-            found.append(Reason.PROVENANCE_UNBOUND)
-        if any(situation.digest(name) != seen for name, seen in bound.items()):
-            found.append(Reason.PROVENANCE_DRIFT)
+    found: tuple[Reason, ...] = ()
+    against = [receipt.at for receipt in known if receipt.outcome is Outcome.CONTRADICTS]
+    if against and max(against) == max(receipt.at for receipt in known):
+        found += (Reason.CONTRADICTED,)
+    if item.stamps:
+        found += _binding(item, situation, known)
+    return found
+
+
+def _binding(item: WorkItem, situation: Situation, known: Sequence[Receipt]) -> tuple[Reason, ...]:
+    """Whether what it rests on is what it was, and a receipt says so."""
+    bound = [(s.source, s.version) for s in item.stamps if s.source.kind == "record"]
+    if not bound:
+        return ()
+    confirmed = {(r.source, r.digest) for r in known if r.outcome is Outcome.CONFIRMS}
+    found: tuple[Reason, ...] = ()
+    if not confirmed.issuperset(bound):
+        found += (Reason.PROVENANCE_UNBOUND,)
+    if any(situation.digest(source.name) != seen for source, seen in bound):
+        found += (Reason.PROVENANCE_DRIFT,)
     return found
 
 
