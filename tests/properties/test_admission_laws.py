@@ -33,9 +33,9 @@ from lapse.admission import (
     select,
     sign,
 )
-from lapse.ledger import Interval, Kind, Status
+from lapse.ledger import Interval, Kind, Source, Stamp, Status, digest
 from lapse.signing import HmacKeys
-from lapse.testing.workspace import OBSERVER, leaving, returning, statement
+from lapse.testing.workspace import OBSERVER, leaving, resting_on, returning, statement
 
 KEYS = HmacKeys({"k1": b"1" * 32}, sign_with="k1")
 POLICY = Policy(observers=frozenset({OBSERVER}), budget=Budget(items=50, chars=4096))
@@ -49,6 +49,19 @@ OWED = (
     statement("f1", kind=Kind.FRONTIER, obligation="o1"),
     statement("f2", kind=Kind.FRONTIER, obligation="o2"),
 )
+
+
+TEXTS = ("same", "other", "third")
+
+
+@st.composite
+def premises(draw: st.DrawFn, own: str) -> tuple[Stamp, ...]:
+    """Now and then something that an item takes for granted: a slot, at some worth."""
+    slots = draw(st.sets(st.sampled_from(["s1", "s2", *NAMES]), max_size=1)) - {own}
+    if not slots or draw(st.booleans()):
+        return ()
+    worths = st.sampled_from([digest(text.encode()) for text in TEXTS]) | st.none()
+    return tuple(Stamp(Source.premise("", slot), draw(worths)) for slot in slots)
 
 
 @st.composite
@@ -67,9 +80,10 @@ def workspaces(draw: st.DrawFn) -> tuple[WorkItem, ...]:
             "replaces": tuple(draw(st.sets(st.sampled_from(NAMES), max_size=2)) - {name}),
             "status": draw(st.sampled_from([Status.ACTIVE] * 6 + [Status.EVICTED])),
         }
-        rests_on = draw(st.lists(st.sampled_from(items), max_size=1)) if items else []
-        text = draw(st.sampled_from(["same", "other", "third"]))
-        items.append(statement(name, text, rests_on=tuple(rests_on), **fields))
+        rests_on = tuple(draw(st.lists(st.sampled_from(items), max_size=1))) if items else ()
+        fields["stamps"] = (*resting_on(*rests_on), *draw(premises(fields["slot"])))
+        text = draw(st.sampled_from(TEXTS))
+        items.append(statement(name, text, rests_on=rests_on, **fields))
     return (*items, *OWED)
 
 
@@ -144,12 +158,15 @@ def test_a_revocation_admits_nothing_unless_somebody_replaces_the_revoked(
 
 
 def roots(item_id: str, by_id: dict[str, WorkItem]) -> list[str]:
-    """Everything that an item rests on."""
+    """Everything that an item rests on, or that speaks about what it takes for granted."""
     found: list[str] = []
-    waiting = list(by_id[item_id].rests_on)
+    waiting = [item_id]
     while waiting:
-        found.append(waiting.pop())
-        waiting += by_id[found[-1]].rests_on
+        item = by_id[waiting.pop()]
+        slots = {slot for slot, _ in item.assumes}
+        under = [*item.rests_on, *(name for name, other in by_id.items() if other.slot in slots)]
+        waiting += (name for name in under if name not in found)
+        found += under
     return found
 
 

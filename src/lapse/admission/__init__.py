@@ -26,7 +26,7 @@ from lapse.admission.cycle import (
 )
 from lapse.admission.endings import Ending, end, lift, put
 from lapse.admission.gates import GATES, Gate, Judgement, Situation, weigh
-from lapse.admission.items import LONGEST_TEXT, Epochs, WorkItem, work_items
+from lapse.admission.items import LONGEST_TEXT, LONGEST_VALUE, Epochs, WorkItem, work_items
 from lapse.admission.lifecycle import (
     RANKS,
     History,
@@ -40,6 +40,7 @@ from lapse.admission.lifecycle import (
 from lapse.admission.members import Member, Presence
 from lapse.admission.obligations import Obligation, obligations_in
 from lapse.admission.policy import Incomplete, Policy
+from lapse.admission.premises import settle
 from lapse.admission.questions import (
     Pair,
     Proposals,
@@ -66,6 +67,7 @@ from lapse.admission.view import (
 __all__ = [
     "GATES",
     "LONGEST_TEXT",
+    "LONGEST_VALUE",
     "RANKS",
     "Blocked",
     "Budget",
@@ -130,6 +132,7 @@ __all__ = [
     "render",
     "scans",
     "select",
+    "settle",
     "sign",
     "unknown_current",
     "weigh",

@@ -31,12 +31,12 @@ from lapse.admission.gates import Judgement, Situation, weigh
 from lapse.admission.lifecycle import (
     History,
     UnknownCurrent,
-    cascade,
     explicit,
     unknown_current,
 )
 from lapse.admission.obligations import obligations_in
 from lapse.admission.policy import Incomplete, Policy
+from lapse.admission.premises import settle
 from lapse.admission.questions import Pair, Proposals, Scan, judge, propose, scans
 from lapse.admission.reasons import Failure, Fallen, Reason
 from lapse.admission.selection import Selection, select
@@ -70,6 +70,7 @@ class Captured:
     def next(self) -> Screened:
         """Apply the explicit rules."""
         history = explicit(self.checkpoint, self.policy.ranks)
+        settle(self.checkpoint.items, history)  # what fell already is asked nothing
         asked: tuple[Scan, ...] = ()
         if not self.policy.unsafe_without_inference:
             asked = tuple(scans(self.checkpoint, history.fallen))
@@ -94,7 +95,7 @@ class Screened:
         history = History(dict(self.history.fallen), dict(self.history.restated))
         for item_id, fallen in judge(self.proposals(scanned), answers).items():
             history.drop(item_id, fallen.reason, fallen.by)
-        cascade(self.checkpoint.items, history)
+        settle(self.checkpoint.items, history)
         unknown = unknown_current(self.checkpoint.items, history.fallen)
         return Judged(self.checkpoint, self.policy, history.fallen, unknown)
 

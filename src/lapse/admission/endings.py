@@ -17,13 +17,15 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from lapse.admission.items import WorkItem
+from lapse.admission.items import live_item
 from lapse.admission.lifecycle import may_replace
+from lapse.admission.premises import premise_cycle
 from lapse.admission.reasons import Reason
-from lapse.errors import InvalidValue, UnknownRecord
-from lapse.ledger import LIVE, ChangeKind, Draft, Outcome, Part, Receipt, Source, Status, writing
+from lapse.errors import InvalidValue
+from lapse.ledger import ChangeKind, Draft, Outcome, Part, Receipt, Source, Status, writing
 
 if TYPE_CHECKING:
+    from lapse.admission.items import WorkItem
     from lapse.ledger import Instant, State
 
 __all__ = ["Ending", "end", "lift", "put"]
@@ -71,9 +73,17 @@ def put(
         at: when it is decided.
         actor: who decides.
         salt: random text, of its own for each decision.
+
+    Raises:
+        InvalidValue: it would take for granted, through others, what it states itself; the message
+            names the circle.
     """
+    circle = premise_cycle(state, item)
+    if circle:
+        remedy = "stamp what it was observed from, and not what was concluded from it"
+        raise InvalidValue("stamps", " > ".join((*circle, circle[0])), remedy)
     drafts = writing(state, item.record(), at=at, reason="stated", actor=actor, salt=salt)
-    replaced = [one for name in item.replaces if (one := _live(state, name)) is not None]
+    replaced = [one for name in item.replaces if (one := live_item(state, name)) is not None]
     opposed = [one.id for one in replaced if not may_replace(item, one, ranks)]
     if opposed:
         part = Part.of(item.id, {"by": opposed[0]}, salt=salt)
@@ -112,7 +122,7 @@ def end(
         InvalidValue: there is no such item, or it has ended already.
     """
     for item_id in ids:
-        if _live(state, item_id) is None:
+        if live_item(state, item_id) is None:
             raise InvalidValue("ids", item_id, "name work-state items that have not ended")
     told = tuple(Part.of(name, {"by": by}, salt=salt) for name in sorted(ids))
     kind = _CHANGES[ending]
@@ -143,7 +153,7 @@ def lift(
     """
     if receipt.outcome is not Outcome.CONFIRMS:
         raise InvalidValue("receipt", receipt.outcome.value, "pass a receipt that confirms it")
-    item = _live(state, item_id)
+    item = live_item(state, item_id)
     if item is None or item.status is Status.ACTIVE:
         raise InvalidValue("item_id", item_id, "name an item that is suspended or disputed")
     seen = Part.of(item_id, receipt.as_json(), salt=salt)
@@ -153,14 +163,6 @@ def lift(
         Draft(kind=ChangeKind.WITNESSED, at=at, reason=reason, actor=actor, parts=(seen,)),
         Draft(kind=ChangeKind.REINSTATED, at=at, reason=reason, actor=actor, parts=(back,)),
     )
-
-
-def _live(state: State, item_id: str) -> WorkItem | None:
-    try:
-        record = state.record(item_id)
-    except UnknownRecord:
-        return None
-    return WorkItem.of(record) if record.status in LIVE and WorkItem.is_in(record) else None
 
 
 def _resting_on(state: State, ids: Collection[str]) -> list[tuple[str, str]]:

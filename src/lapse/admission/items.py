@@ -22,9 +22,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lapse.errors import InvalidValue
+from lapse.errors import InvalidValue, UnknownRecord
 from lapse.ledger import (
     EVERYWHERE,
+    LIVE,
     Interval,
     JsonObject,
     Kind,
@@ -44,10 +45,13 @@ if TYPE_CHECKING:
 
     from lapse.ledger import State
 
-__all__ = ["LONGEST_TEXT", "Epochs", "WorkItem", "work_items"]
+__all__ = ["LONGEST_TEXT", "LONGEST_VALUE", "Epochs", "WorkItem", "live_item", "work_items"]
 
 LONGEST_TEXT = 4096
 """Characters that one item may have, as in the source text's implementation."""
+
+LONGEST_VALUE = 256
+"""Characters that a value may have: it is compared, and it is no second text."""
 
 _WORK = frozenset({Kind.FACT, Kind.FRONTIER, Kind.OBLIGATION, Kind.CONSTRAINT, Kind.EXPERIENCE})
 _SERVING = frozenset({Kind.FRONTIER, Kind.OBLIGATION})
@@ -118,14 +122,18 @@ class WorkItem:
         valid: when it holds, by the wall clock.
         supports: ids of the dependencies that it is evidence for; an obligation or a frontier is
             evidence for none.
-        stamps: what it depends on; another item is stamped at that item's `digest`.
+        stamps: what it depends on; another item is stamped at that item's `digest`, a premise at
+            what its slot was worth.
         replaces: ids of the items that it says it supersedes.
         obligation: the obligation that is opened, or whose progress is told; else empty.
         required: the dependencies that an obligation needs; only of obligations.
         critical: those among them without which nothing may be shown.
         receipts: the evidence, issued when it was written or observed.
         status: the record's status.
-        attributes: further state, a JSON object.
+        value: what its slot is worth by it, at most `LONGEST_VALUE` characters: what others who
+            take the slot for granted compare, and all that two items have to share to say the same.
+            Empty: the text is all there is.
+        attributes: further state, a JSON object of at most `LONGEST_TEXT` bytes.
     """
 
     id: str
@@ -146,6 +154,7 @@ class WorkItem:
     critical: tuple[str, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     status: Status = Status.ACTIVE
+    value: str = ""
     attributes: JsonObject = field(default_factory=dict[str, Any], hash=False)
 
     def __post_init__(self) -> None:
@@ -161,12 +170,17 @@ class WorkItem:
         if len(self.text) > LONGEST_TEXT:
             shown = f"{len(self.text)} characters"
             raise InvalidValue("text", shown, f"split it: {LONGEST_TEXT} characters at most")
-        if self.id in self.replaces or Source.record(self.id) in {s.source for s in self.stamps}:
+        if len(self.value) > LONGEST_VALUE:
+            shown = f"{len(self.value)} characters"
+            raise InvalidValue("value", shown, f"name it in {LONGEST_VALUE} characters at most")
+        sources = {stamp.source for stamp in self.stamps}
+        if self.id in self.replaces or Source.record(self.id) in sources:
             raise InvalidValue("id", self.id, "name other items in replaces and stamps")
+        if Source.premise("", self.slot) in sources:
+            raise InvalidValue("stamps", self.slot, "assume other slots than the one it states")
         self._check_obligation()
         if self.attributes:
-            _refuse_plans(self.attributes)
-            canonical(self.attributes)  # a view could not carry what has no canonical form
+            _check_attributes(self.attributes)
 
     def _check_obligation(self) -> None:
         if (self.kind in _SERVING) is not bool(self.obligation):
@@ -189,6 +203,24 @@ class WorkItem:
     def rests_on(self) -> tuple[str, ...]:
         """The ids of the items that it depends on."""
         return tuple(stamp.source.name for stamp in self.stamps if stamp.source.kind == "record")
+
+    @property
+    def assumes(self) -> tuple[tuple[str, str | None], ...]:
+        """The slots of this workspace that it takes for granted, each at what it was worth."""
+        return tuple(
+            (stamp.source.name, stamp.version)
+            for stamp in self.stamps
+            if stamp.source.kind == "premise" and not stamp.source.issuer
+        )
+
+    @property
+    def states(self) -> str:
+        """What its slot is worth by it: its value, or the SHA-256 of its text, in hex."""
+        return self.value or digest(self.text.encode())
+
+    def as_premise(self) -> Stamp:
+        """The stamp of an item that takes this statement for granted, whoever makes it again."""
+        return Stamp(Source.premise("", self.slot), self.states)
 
     def with_status(self, status: Status) -> WorkItem:
         """The same item in another status."""
@@ -228,6 +260,7 @@ class WorkItem:
                 "required": list(self.required),
                 "critical": list(self.critical),
                 "attributes": self.attributes,
+                **({"value": self.value} if self.value else {}),
             },
             valid=self.valid,
             scope=self.scope,
@@ -283,6 +316,7 @@ class WorkItem:
                     critical=_names("critical", critical),
                     receipts=record.receipts,
                     status=record.status,
+                    value=_text("value", record.content.get("value", "")),
                     attributes=attributes,
                 )
             case _:
@@ -302,6 +336,15 @@ def work_items(state: State) -> Iterator[WorkItem]:
             yield item.with_status(Status.SUSPENDED) if held else item
 
 
+def live_item(state: State, item_id: str) -> WorkItem | None:
+    """A work-state item that has not ended; None when there is none of this id."""
+    try:
+        record = state.record(item_id)
+    except UnknownRecord:
+        return None
+    return WorkItem.of(record) if record.status in LIVE and WorkItem.is_in(record) else None
+
+
 def _once(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(names))) if names else ()
 
@@ -311,6 +354,19 @@ def _names(field_name: str, values: list[Any]) -> tuple[str, ...]:
         if not isinstance(value, str):
             raise InvalidValue(field_name, value, "pass a list of texts")
     return tuple(values)
+
+
+def _text(field_name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidValue(field_name, value, "pass a text")
+    return value
+
+
+def _check_attributes(attributes: JsonObject) -> None:
+    _refuse_plans(attributes)
+    size = len(canonical(attributes))  # a view could not carry what has no canonical form
+    if size > LONGEST_TEXT:
+        raise InvalidValue("attributes", f"{size} bytes", f"keep to {LONGEST_TEXT} bytes at most")
 
 
 def _refuse_plans(attributes: JsonObject) -> None:

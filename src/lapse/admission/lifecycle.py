@@ -7,9 +7,10 @@
 3. A link replaces what it names, and needs the writer or at least the authority of what is
    replaced. Over what has ended already nobody's authority is needed.
 4. Without a link, a later item of a slot replaces an earlier one of the same writer or of lower
-   authority; the same words again restate it; a lower authority changes nothing; equals who differ
-   are both out until a later item replaces both. A revoked item still counts as an opponent, so a
-   revocation alone brings nothing back; a closed or superseded one does not.
+   authority; the same words again restate it, unless they rest on it: then they add nothing; a
+   lower authority changes nothing; equals who differ are both out until a later item replaces
+   both. A revoked item still counts as an opponent, so a revocation alone brings nothing back; a
+   closed or superseded one does not.
 5. A link leads to what is not later than itself. Items that replace each other are all out.
 6. What rests on an item that does not stand falls with it, however long the chain is; a
    restatement carries on what rested on the words before.
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
     from lapse.admission.items import WorkItem
 
 __all__ = [
+    "ENDED",
     "RANKS",
     "History",
     "UnknownCurrent",
     "cascade",
     "chain_end",
     "explicit",
+    "in_cycles",
+    "in_time",
     "unknown_current",
 ]
 
@@ -58,7 +62,7 @@ _SETTLED = frozenset({Status.SUPERSEDED, Status.EVICTED})
 """The statuses of what ended as things end: it opposes nothing that comes later."""
 
 
-_ENDED = frozenset({Reason.CLOSED, Reason.EXPIRED, Reason.EPOCH_ENDED})
+ENDED = frozenset({Reason.CLOSED, Reason.EXPIRED, Reason.EPOCH_ENDED})
 """The reasons after which it is known that there is nothing now."""
 
 
@@ -123,7 +127,7 @@ def explicit(checkpoint: Checkpoint, ranks: Mapping[str, int]) -> History:
         slots.setdefault(item.slot, []).append(item)
     for versions in slots.values():
         if len(versions) > 1:
-            _settle_slot(history, sorted(versions, key=_order), ranked)
+            _settle_slot(history, sorted(versions, key=in_time), ranked)
     return history
 
 
@@ -199,16 +203,17 @@ def unknown_current(
             continue  # it is about its owner, and no slot of the workspace
         if item.id not in fallen:
             standing.add(item.slot)
-        if item.slot not in latest or _order(latest[item.slot]) < _order(item):
+        if item.slot not in latest or in_time(latest[item.slot]) < in_time(item):
             latest[item.slot] = item
     return tuple(
         UnknownCurrent(slot, item.id, fallen[item.id].reason, fallen[item.id].by)
         for slot, item in sorted(latest.items())
-        if slot not in standing and fallen[item.id].reason not in _ENDED
+        if slot not in standing and fallen[item.id].reason not in ENDED
     )
 
 
-def _order(item: WorkItem) -> tuple[int, int, str]:
+def in_time(item: WorkItem) -> tuple[int, int, str]:
+    """What items are ordered by: revision, then wall clock, then id."""
     return *item.moment, item.id
 
 
@@ -224,7 +229,7 @@ def _follow_links(
     history: History, by_id: Mapping[str, WorkItem], ranked: Mapping[str, int]
 ) -> None:
     latest: dict[str, WorkItem] = {}
-    for item in sorted(by_id.values(), key=_order):
+    for item in sorted(by_id.values(), key=in_time):
         for name in item.replaces:
             target = by_id.get(name)
             if target is None or target.moment > item.moment:
@@ -233,7 +238,7 @@ def _follow_links(
                 latest[name] = item
             else:
                 history.drop(item.id, Reason.LACKS_AUTHORITY, name)
-    for name in _in_cycles({name: item.id for name, item in latest.items()}):
+    for name in in_cycles({name: item.id for name, item in latest.items()}):
         history.drop(name, Reason.CYCLE, latest[name].id)
     for name, item in latest.items():
         history.drop(name, Reason.SUPERSEDED, item.id)
@@ -247,7 +252,7 @@ def _suffices(item: WorkItem, target: WorkItem, mine: int, theirs: int) -> bool:
     return item.writer == target.writer or mine >= theirs or target.status not in LIVE
 
 
-def _in_cycles(successors: Mapping[str, str]) -> list[str]:
+def in_cycles(successors: Mapping[str, str]) -> list[str]:
     """The names that a walk along the successors comes back to."""
     found: list[str] = []
     walked: set[str] = set()
@@ -280,7 +285,13 @@ def _meet(
         higher = ranked[item.id] > ranked[other.id]
         equal = ranked[item.id] == ranked[other.id]
         own = item.writer == other.writer
-        if item.id in other.replaces and _may_replace(other, item, ranked):
+        back = item.id in other.replaces and other.moment == item.moment  # rule 5
+        if back and _may_replace(other, item, ranked):
+            left.append(other)
+            holds = False
+        elif _words(item) == _words(other) and _rests_on(item, other, history):
+            history.restated[item.id] = other.id  # it adds nothing to what it was concluded from
+            history.drop(item.id, Reason.RESTATED, other.id)
             left.append(other)
             holds = False
         elif _words(item) == _words(other) and (higher or equal or own):
@@ -303,6 +314,11 @@ def _meet(
     return [*left, item] if holds else left
 
 
+def _rests_on(item: WorkItem, other: WorkItem, history: History) -> bool:
+    return any(chain_end(history.restated, needed) == other.id for needed in item.rests_on)
+
+
 def _words(item: WorkItem) -> tuple[object, ...]:
-    """What two items have to share to say the same."""
-    return item.text, item.supports, item.required, item.critical, item.scope, item.purposes
+    """What two items have to share to say the same: a value, or the text where there is none."""
+    says = (item.value,) if item.value else ("", item.text)
+    return says, item.supports, item.required, item.critical, item.scope, item.purposes

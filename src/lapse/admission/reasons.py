@@ -28,7 +28,7 @@ class Reason(StrEnum):
 
     # told by items of one slot, and by links
     RESTATED = "restated"
-    """A later item says the same; that one counts, and what rests on this one rests on it."""
+    """Another item says the same; that one counts, and what rests on this one rests on it."""
     CONTESTED = "contested"
     """Writers of equal authority say different things, and neither replaces the other."""
     LACKS_AUTHORITY = "lacks_authority"
@@ -49,6 +49,14 @@ class Reason(StrEnum):
     """An item that it rests on does not stand."""
     DEPENDENCY_UNKNOWN = "dependency_unknown"
     """An item that it rests on is not in the checkpoint."""
+
+    # told by the slots that it takes for granted
+    PREMISE_CHANGED = "premise_changed"
+    """A slot that it takes for granted is worth something else by now, or nothing."""
+    UNKNOWN_CURRENT = "unknown_current"
+    """Nobody knows what a slot that it takes for granted is worth now."""
+    PREMISE_CYCLE = "premise_cycle"
+    """What it takes for granted, or rests on, rests in the end on itself."""
 
     # inferred
     INVALIDATED = "invalidated"
