@@ -201,7 +201,7 @@ def test_the_key_is_in_no_error_no_log_and_no_repr(
     with caplog.at_level(logging.DEBUG), pytest.raises(Refused) as raised:
         planner.first(TASK, ())
     assert "[key] is wrong" in str(raised.value)
-    assert KEY not in f"{raised.value!r}{planner!r}{vars(planner)['_key']!r}"
+    assert KEY not in f"{raised.value!r}{planner!r}{vars(vars(planner)['_service'])['_key']!r}"
     assert KEY not in caplog.text
 
 

@@ -18,13 +18,22 @@ from lapse.errors import MalformedMessage, MissingExtra
 from lapse.judges.planning import Move, Probe, Refusal, Task
 from lapse.judges.prompting import Message, Prompt, Prompting, after_refusal, at_first, form
 from lapse.judges.replies import read_move, same_model, without
-from lapse.judges.services import Answer, Errors, Gathering, Limits, check_key, explained, member
+from lapse.judges.services import (
+    Answer,
+    Errors,
+    Form,
+    Gathering,
+    Limits,
+    check_key,
+    explained,
+    member,
+)
 
 try:
     import anthropic
     import httpx2
 except ImportError as missing:
-    raise MissingExtra("a planner behind an Anthropic-style service", "anthropic") from missing
+    raise MissingExtra("a model behind an Anthropic-style service", "anthropic") from missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,12 +43,10 @@ if TYPE_CHECKING:
     from lapse.contract import Fix
     from lapse.ledger import JsonObject
 
-__all__ = ["ANTHROPIC", "AnthropicPlanner"]
+__all__ = ["ANTHROPIC", "AnthropicPlanner", "AnthropicService"]
 
 ANTHROPIC = "https://api.anthropic.com"
 """Where the models of the company of that name are served."""
-
-_TOOL = "send_request"
 
 _PROBED = Prompt((Message("user", "Call the tool with an empty input."),))
 
@@ -48,6 +55,122 @@ _STOPPED: Mapping[str, str] = {
     "model_context_window_exceeded": "it is cut off at the end of the model's context",
     "refusal": "the model refuses",
 }
+
+
+class AnthropicService:
+    """A model behind an Anthropic-style service. One thread at a time; close it, or use `with`.
+
+    Args:
+        model: the name that the answers have to bear; an alias that answers under a dated name does
+            not match, so ask for the dated one.
+        key: the service's key; it is sent to `base_url` and reaches no message.
+        base_url: where the service is.
+        limits: how long and how often to ask.
+
+    Raises:
+        InvalidValue: the key cannot be sent.
+        MissingExtra: the extra `anthropic` is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        key: SecretStr,
+        base_url: str = ANTHROPIC,
+        limits: Limits | None = None,
+    ) -> None:
+        check_key(key)
+        self.model = model
+        self._key = key
+        self._base_url = base_url
+        self._limits = limits or Limits()
+        self._client = anthropic.Anthropic(
+            api_key=key.get_secret_value(),
+            base_url=base_url,
+            timeout=self._limits.timeout_seconds,
+            max_retries=self._limits.retries,
+            open_telemetry=False,
+        )
+
+    def __repr__(self) -> str:
+        """Who and where; no key."""
+        return f"AnthropicService(model={self.model!r}, base_url={self._base_url!r})"
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    @property
+    def name(self) -> str:
+        """The model, behind the kind of its service."""
+        return f"anthropic:{self.model}"
+
+    @property
+    def answer_tokens(self) -> int:
+        """How long an answer may be."""
+        return self._limits.answer_tokens
+
+    def ask(self, prompt: Prompt, form: Form) -> Answer:
+        """See `Service`."""
+        gathering = Gathering()
+        with self._explained():
+            create = cast("Any", self._client.messages.create)
+            stream = create(
+                **self._asked(prompt, form), max_tokens=self._limits.answer_tokens, stream=True
+            )
+            with stream:
+                for event in stream:
+                    _take(gathering, event.to_dict(warnings=False))
+        answer = gathering.whole()
+        # A tool that is called without input sends no piece of it.
+        empty = "{}" if answer.ended == "tool_use" else ""
+        return replace(answer, text=answer.text or empty, cut=_STOPPED.get(answer.ended, ""))
+
+    def count(self, prompt: Prompt, form: Form) -> int:
+        """How many tokens the service counts for a prompt: one call, of which it bills nothing.
+
+        Raises:
+            Refused, MalformedMessage, PeerError: the service does not do its part.
+        """
+        with self._explained():
+            count = cast("Any", self._client.messages.count_tokens)
+            counted = count(**self._asked(prompt, form)).input_tokens
+        if not isinstance(counted, int):
+            raise MalformedMessage(f"{self._base_url} counts tokens in no number")
+        return counted
+
+    def _asked(self, prompt: Prompt, form: Form) -> dict[str, Any]:
+        asked: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": one.role, "content": one.content} for one in prompt.chat],
+            "tools": [
+                {
+                    "name": f"send_{form.name}",
+                    "description": form.says,
+                    "input_schema": dict(form.schema),
+                }
+            ],
+            "tool_choice": {
+                "type": "tool",
+                "name": f"send_{form.name}",
+                "disable_parallel_tool_use": True,
+            },
+        }
+        return {**asked, "system": prompt.system} if prompt.system else asked
+
+    def _explained(self) -> Any:
+        return explained(
+            cast("Errors", anthropic), httpx2.HTTPError, key=self._key, base_url=self._base_url
+        )
 
 
 class AnthropicPlanner:
@@ -79,25 +202,14 @@ class AnthropicPlanner:
         count_memory: bool = True,
         limits: Limits | None = None,
     ) -> None:
-        check_key(key)
-        self._model = model
-        self._key = key
-        self._base_url = base_url
+        self._service = AnthropicService(model=model, key=key, base_url=base_url, limits=limits)
         self._level = level
         self._prompting = prompting
         self._count_memory = count_memory
-        self._limits = limits or Limits()
-        self._client = anthropic.Anthropic(
-            api_key=key.get_secret_value(),
-            base_url=base_url,
-            timeout=self._limits.timeout_seconds,
-            max_retries=self._limits.retries,
-            open_telemetry=False,
-        )
 
     def __repr__(self) -> str:
         """Who and where; no key."""
-        return f"AnthropicPlanner(model={self._model!r}, base_url={self._base_url!r})"
+        return repr(self._service).replace("Service", "Planner", 1)
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -109,12 +221,12 @@ class AnthropicPlanner:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._service.close()
 
     @property
     def name(self) -> str:
         """The model, behind the kind of its service."""
-        return f"anthropic:{self._model}"
+        return self._service.name
 
     def probe(self) -> Probe:
         """Ask who answers: one short request.
@@ -122,7 +234,8 @@ class AnthropicPlanner:
         Raises:
             Refused, MalformedMessage, PeerError: nobody does, or not in this format.
         """
-        return Probe(self._model, self._ask(_PROBED, {"type": "object"}).model)
+        answer = self._service.ask(_PROBED, Form(schema={"type": "object"}))
+        return Probe(self._service.model, answer.model)
 
     def first(self, task: Task, fixes: Sequence[Fix]) -> Move:
         """The first attempt; see `Planner`.
@@ -141,57 +254,16 @@ class AnthropicPlanner:
         return self._move(prompt, form(task, [offer.parameters for offer in refusal.offers]), ())
 
     def _move(self, prompt: Prompt, schema: JsonObject, fixes: Sequence[Fix]) -> Move:
-        answer = self._ask(prompt, schema)
-        same_model(self._model, answer.model)
+        form = Form(schema=schema)
+        answer = self._service.ask(prompt, form)
+        same_model(self._service.model, answer.model)
         tokens = answer.tokens
         if prompt.memory and self._count_memory:
-            rest = self._counted(prompt.forgetting(), schema)
+            rest = self._service.count(prompt.forgetting(), form)
             tokens = replace(tokens, memory=max(0, tokens.prompt - rest))
-        if answer.ended in _STOPPED:
-            raise without(_STOPPED[answer.ended], tokens)
-        # A tool that is called without input sends no piece of it.
-        empty = "{}" if answer.ended == "tool_use" else ""
-        return read_move(answer.text or empty, fixes, tokens)
-
-    def _asked(self, prompt: Prompt, schema: JsonObject) -> dict[str, Any]:
-        asked: dict[str, Any] = {
-            "model": self._model,
-            "messages": [{"role": one.role, "content": one.content} for one in prompt.chat],
-            "tools": [
-                {
-                    "name": _TOOL,
-                    "description": "Sends the request.",
-                    "input_schema": dict(schema),
-                }
-            ],
-            "tool_choice": {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True},
-        }
-        return {**asked, "system": prompt.system} if prompt.system else asked
-
-    def _ask(self, prompt: Prompt, schema: JsonObject) -> Answer:
-        gathering = Gathering()
-        with self._explained():
-            create = cast("Any", self._client.messages.create)
-            stream = create(
-                **self._asked(prompt, schema), max_tokens=self._limits.answer_tokens, stream=True
-            )
-            with stream:
-                for event in stream:
-                    _take(gathering, event.to_dict(warnings=False))
-        return gathering.whole()
-
-    def _counted(self, prompt: Prompt, schema: JsonObject) -> int:
-        with self._explained():
-            count = cast("Any", self._client.messages.count_tokens)
-            counted = count(**self._asked(prompt, schema)).input_tokens
-        if not isinstance(counted, int):
-            raise MalformedMessage(f"{self._base_url} counts tokens in no number")
-        return counted
-
-    def _explained(self) -> Any:
-        return explained(
-            cast("Errors", anthropic), httpx2.HTTPError, key=self._key, base_url=self._base_url
-        )
+        if answer.cut:
+            raise without(answer.cut, tokens)
+        return read_move(answer.text, fixes, tokens)
 
 
 def _take(gathering: Gathering, event: dict[str, Any]) -> None:

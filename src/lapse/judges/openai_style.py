@@ -12,6 +12,7 @@ Not every service takes a temperature, or a schema: see the arguments.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from lapse.contract import Consumption
@@ -20,13 +21,22 @@ from lapse.judges.counting import counter_named
 from lapse.judges.planning import Move, Probe, Refusal, Task, Tokens
 from lapse.judges.prompting import Message, Prompt, Prompting, after_refusal, at_first, form
 from lapse.judges.replies import read_move, same_model, without
-from lapse.judges.services import Answer, Errors, Gathering, Limits, check_key, explained, member
+from lapse.judges.services import (
+    Answer,
+    Errors,
+    Form,
+    Gathering,
+    Limits,
+    check_key,
+    explained,
+    member,
+)
 
 try:
     import httpx2
     import openai
 except ImportError as missing:
-    raise MissingExtra("a planner behind an OpenAI-style service", "openai") from missing
+    raise MissingExtra("a model behind an OpenAI-style service", "openai") from missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +46,7 @@ if TYPE_CHECKING:
     from lapse.contract import Fix
     from lapse.ledger import JsonObject
 
-__all__ = ["OPENAI", "OpenAIPlanner"]
+__all__ = ["OPENAI", "OpenAIPlanner", "OpenAIService"]
 
 OPENAI = "https://api.openai.com/v1"
 """Where the models of the company of that name are served."""
@@ -48,6 +58,103 @@ _STOPPED: Mapping[str, str] = {
     "content_filter": "the service's filter withheld it",
     "refusal": "the model refuses",
 }
+
+
+class OpenAIService:
+    """A model behind an OpenAI-style service. One thread at a time; close it, or use `with`.
+
+    Args:
+        model: the name that the answers have to bear; an alias that answers under a dated name does
+            not match, so ask for the dated one.
+        key: the service's key; it is sent to `base_url` and reaches no message.
+        base_url: where the service is.
+        temperature: None for models that take none.
+        limits: how long and how often to ask.
+
+    Raises:
+        InvalidValue: the key cannot be sent.
+        MissingExtra: the extra `openai` is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        key: SecretStr,
+        base_url: str = OPENAI,
+        temperature: float | None = 0.0,
+        limits: Limits | None = None,
+    ) -> None:
+        check_key(key)
+        self.model = model
+        self._key = key
+        self._base_url = base_url
+        self._temperature = temperature
+        self._limits = limits or Limits()
+        self._client = openai.OpenAI(
+            api_key=key.get_secret_value(),
+            base_url=base_url,
+            timeout=self._limits.timeout_seconds,
+            max_retries=self._limits.retries,
+        )
+
+    def __repr__(self) -> str:
+        """Who and where; no key."""
+        return f"OpenAIService(model={self.model!r}, base_url={self._base_url!r})"
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    @property
+    def name(self) -> str:
+        """The model, behind the kind of its service."""
+        return f"openai:{self.model}"
+
+    @property
+    def answer_tokens(self) -> int:
+        """How long an answer may be."""
+        return self._limits.answer_tokens
+
+    def ask(self, prompt: Prompt, form: Form) -> Answer:
+        """See `Service`."""
+        gathering = Gathering()
+        with explained(
+            cast("Errors", openai), httpx2.HTTPError, key=self._key, base_url=self._base_url
+        ):
+            create = cast("Any", self._client.chat.completions.create)
+            stream = create(
+                model=self.model,
+                messages=[{"role": one.role, "content": one.content} for one in prompt.messages],
+                response_format={
+                    "type": "json_schema",
+                    "json_schema": {
+                        "name": form.name,
+                        "schema": dict(form.schema),
+                        "strict": form.strict,
+                    },
+                },
+                max_completion_tokens=self._limits.answer_tokens,
+                stream=True,
+                stream_options={"include_usage": True},
+                **({} if self._temperature is None else {"temperature": self._temperature}),
+            )
+            with stream:
+                for chunk in stream:
+                    _take(gathering, chunk.to_dict(warnings=False))
+        answer = gathering.whole()
+        if answer.ended == "stop":
+            return answer
+        told = f"the model ended with {answer.ended[:40]!r}"
+        return replace(answer, cut=_STOPPED.get(answer.ended, told))
 
 
 class OpenAIPlanner:
@@ -79,25 +186,16 @@ class OpenAIPlanner:
         temperature: float | None = 0.0,
         limits: Limits | None = None,
     ) -> None:
-        check_key(key)
-        self._model = model
-        self._key = key
-        self._base_url = base_url
+        self._service = OpenAIService(
+            model=model, key=key, base_url=base_url, temperature=temperature, limits=limits
+        )
         self._level = level
         self._prompting = prompting
-        self._temperature = temperature
-        self._limits = limits or Limits()
         self._counter = counter_named()
-        self._client = openai.OpenAI(
-            api_key=key.get_secret_value(),
-            base_url=base_url,
-            timeout=self._limits.timeout_seconds,
-            max_retries=self._limits.retries,
-        )
 
     def __repr__(self) -> str:
         """Who and where; no key."""
-        return f"OpenAIPlanner(model={self._model!r}, base_url={self._base_url!r})"
+        return repr(self._service).replace("Service", "Planner", 1)
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -109,12 +207,12 @@ class OpenAIPlanner:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._service.close()
 
     @property
     def name(self) -> str:
         """The model, behind the kind of its service."""
-        return f"openai:{self._model}"
+        return self._service.name
 
     def probe(self) -> Probe:
         """Ask who answers: one short request.
@@ -122,7 +220,8 @@ class OpenAIPlanner:
         Raises:
             Refused, MalformedMessage, PeerError: nobody does, or not in this format.
         """
-        return Probe(self._model, self._ask(_PROBED, {"type": "object"}).model)
+        answer = self._service.ask(_PROBED, Form(schema={"type": "object"}))
+        return Probe(self._service.model, answer.model)
 
     def first(self, task: Task, fixes: Sequence[Fix]) -> Move:
         """The first attempt; see `Planner`.
@@ -141,38 +240,13 @@ class OpenAIPlanner:
         return self._move(prompt, form(task, [offer.parameters for offer in refusal.offers]), ())
 
     def _move(self, prompt: Prompt, schema: JsonObject, fixes: Sequence[Fix]) -> Move:
-        answer = self._ask(prompt, schema)
-        same_model(self._model, answer.model)
-        memory = self._counter.count(prompt.memory)
-        tokens = answer.tokens + Tokens(memory=memory)
-        if answer.ended != "stop":
-            reason = _STOPPED.get(answer.ended, f"the model ended with {answer.ended[:40]!r}")
-            raise without(reason, tokens)
+        # Strict would have every member required, and leave no fix to choice.
+        answer = self._service.ask(prompt, Form(schema=schema, strict=False))
+        same_model(self._service.model, answer.model)
+        tokens = answer.tokens + Tokens(memory=self._counter.count(prompt.memory))
+        if answer.cut:
+            raise without(answer.cut, tokens)
         return read_move(answer.text, fixes, tokens)
-
-    def _ask(self, prompt: Prompt, schema: JsonObject) -> Answer:
-        gathering = Gathering()
-        with explained(
-            cast("Errors", openai), httpx2.HTTPError, key=self._key, base_url=self._base_url
-        ):
-            create = cast("Any", self._client.chat.completions.create)
-            stream = create(
-                model=self._model,
-                messages=[{"role": one.role, "content": one.content} for one in prompt.messages],
-                response_format={
-                    "type": "json_schema",
-                    # Strict would have every member required, and leave no fix to choice.
-                    "json_schema": {"name": "request", "schema": dict(schema), "strict": False},
-                },
-                max_completion_tokens=self._limits.answer_tokens,
-                stream=True,
-                stream_options={"include_usage": True},
-                **({} if self._temperature is None else {"temperature": self._temperature}),
-            )
-            with stream:
-                for chunk in stream:
-                    _take(gathering, chunk.to_dict(warnings=False))
-        return gathering.whole()
 
 
 def _take(gathering: Gathering, chunk: dict[str, Any]) -> None:

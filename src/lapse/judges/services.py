@@ -1,4 +1,4 @@
-"""What planners behind model services share: limits, gathering a stream, and its failures.
+"""What those who ask model services share: limits, gathering a stream, and its failures.
 
 A service is a peer: it may answer with another model, break off, send what cannot be read, or
 repeat a key in its error. Whatever it does ends as an answer or as one of our errors, and no
@@ -20,7 +20,20 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-__all__ = ["Answer", "Errors", "Gathering", "Limits", "check_key", "explained", "member"]
+    from lapse.judges.prompting import Prompt
+    from lapse.ledger import JsonObject
+
+__all__ = [
+    "Answer",
+    "Errors",
+    "Form",
+    "Gathering",
+    "Limits",
+    "Service",
+    "check_key",
+    "explained",
+    "member",
+]
 
 _MOST_EVENTS: Final = 100_000
 """Events of one answer that are read: more than any request of ours has tokens."""
@@ -68,12 +81,60 @@ class Answer:
         model: the one that the answer names.
         tokens: what the service bills.
         ended: why the model stopped, in the service's words.
+        cut: what is missing of it, in our words; empty when nothing is.
     """
 
     text: str
     model: str
     tokens: Tokens
     ended: str
+    cut: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What an answer has to be: one JSON object.
+
+    Attributes:
+        schema: the object's JSON Schema.
+        name: what the object is called, for services that name answers or tools.
+        says: what sending it does, for services that call tools.
+        strict: whether the service may hold the model to the schema, which then requires every
+            member; not every service can.
+    """
+
+    schema: JsonObject
+    name: str = "request"
+    says: str = "Sends the request."
+    strict: bool = False
+
+
+class Service(Protocol):
+    """Answers a prompt with a JSON object. Called from one thread."""
+
+    @property
+    def name(self) -> str:
+        """The model, behind the kind of its service."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The name that its answers have to bear."""
+        ...
+
+    @property
+    def answer_tokens(self) -> int:
+        """How long an answer may be."""
+        ...
+
+    def ask(self, prompt: Prompt, form: Form) -> Answer:
+        """The answer, whole or cut.
+
+        Raises:
+            Refused, MalformedMessage, PeerError: the service does not do its part.
+            InvalidValue: the prompt does not fit, or the form cannot be asked for.
+        """
+        ...
 
 
 @dataclass(slots=True)
