@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from lapse.errors import InvalidValue
 from lapse_bench.cli import app
+from lapse_bench.returns.curves import curve_of
 from lapse_bench.returns.episodes import UNLIMITED
 from lapse_bench.returns.manbench import Item, episodes_of
 from lapse_bench.returns.printed import manbench_beside
@@ -93,9 +94,17 @@ def test_a_budget_costs_what_is_valid() -> None:
     assert told["iir"] == 100
 
 
+BASELINES = ",".join(name for name in METHODS if name != "lapse")
+
+
 @cache
 def manbench() -> dict[str, Any]:
-    return run("manbench-return", "--sizes", "4")
+    return run("manbench-return", "--sizes", "4", "--methods", BASELINES)
+
+
+@cache
+def sampled(*arguments: str) -> dict[str, Any]:
+    return run("manbench-return", "--sizes", "4,8", "--every", "80", *arguments)
 
 
 def test_manbench_admits_as_the_source_printed() -> None:
@@ -113,9 +122,56 @@ def test_manbench_admits_as_the_source_printed() -> None:
         "last-writer-wins": (50.0, 50.0),
         "memstrata": (48.56, 48.56),
         "memtx": (50.0, 50.0),
-        # Equals differ and nobody is asked: both stay out.
-        "lapse": (0.0, 100.0),
     }
+
+
+def smaller(told: dict[str, Any]) -> float:
+    return min(told["via"], told["iir"])
+
+
+def test_an_honest_verifier_loses_nothing_and_a_poor_one_still_beats_every_policy() -> None:
+    methods = sampled()["methods"]
+    assert (methods["lapse"]["via"], methods["lapse"]["iir"]) == (100, 100)
+    worst = smaller(methods["lapse, 0.6"])
+    assert worst < smaller(methods["lapse, 0.8"]) < 100
+    assert worst > max(smaller(methods[name]) for name in BASELINES.split(","))
+
+
+def test_each_dispute_is_one_question_however_many_stayed() -> None:
+    result = sampled()
+    told = result["methods"]["lapse"]
+    assert told["calls"] == told["n"]
+    assert result["methods"]["lapse, 0.6"]["calls"] == told["n"] / 2  # one size of two
+    assert told["tokens"] > 50 * told["calls"]
+    assert [told["sizes"][size]["via"] for size in ("4", "8")] == [100, 100]
+
+
+def test_nobody_asked_nothing_shown() -> None:
+    told = sampled("--verifier", "none", "--methods", "lapse")["methods"]["lapse"]
+    assert (told["via"], told["iir"], told["calls"]) == (0, 100, 0)
+
+
+def test_an_answer_that_says_what_it_answers_saves_the_question() -> None:
+    told = sampled("--subjects", "named", "--accuracies", "0.6", "--methods", "lapse")
+    conditions = told["methods"]["lapse"]["conditions"]
+    assert (conditions["old-stale"]["via"], conditions["old-stale"]["iir"]) == (100, 100)
+    assert conditions["old-valid"]["via"] < 100
+    asked = sum(row[3] for row in told["samples"]["lapse"] if row[1] == "old-valid")
+    assert told["methods"]["lapse"]["calls"] == asked
+
+
+def test_dissenters_are_one_more_side() -> None:
+    told = sampled("--dissent", "0.25", "--methods", "lapse", "--accuracies", "1")
+    assert (told["methods"]["lapse"]["via"], told["methods"]["lapse"]["iir"]) == (100, 100)
+
+
+def test_a_curve_is_drawn_beside_the_result(tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    result = run("manbench-return", "--every", "300", "--sizes", "1", "--out", str(out))
+    assert result["figures"] == ["result.png"]
+    assert (tmp_path / "result.png").read_bytes().startswith(b"\x89PNG")
+    points = curve_of(result["methods"])
+    assert [accuracy for accuracy, _, _ in points] == [0.6, 0.7, 0.8, 0.9, 1]
 
 
 def test_one_task_of_brackets_is_where_memstrata_differs() -> None:
@@ -187,6 +243,9 @@ def test_nothing_to_run_is_refused() -> None:
         (("memora-return", "--methods", "cupmem"), "methods is 'cupmem'"),
         (("manbench-return", "--sizes", "four"), "sizes is 'four'"),
         (("manbench-return", "--sizes", ","), "name at least one"),
+        (("manbench-return", "--accuracies", ""), "name at least one"),
+        (("manbench-return", "--accuracies", "most"), "accuracies is 'most'"),
+        (("manbench-return", "--accuracies", "0.4"), "give a share from 0.5 to 1"),
         (("memora-return", "--data", "nowhere.jsonl"), "give a readable UTF-8 file"),
     ],
 )

@@ -10,14 +10,19 @@ from typing import Any
 
 import pytest
 
+from lapse.admission import Question, Verdict
 from lapse.errors import InvalidValue
+from lapse.testing.workspace import statement
 from lapse_bench.returns.manbench import (
     GROUP_SIZES,
     Item,
     ManbenchEpisode,
     episodes_of,
     read_manbench,
+    said,
 )
+from lapse_bench.returns.manbench_truth import truth_of
+from lapse_bench.returns.stand_in import StandIn
 
 A = Item("capitals", "Capital of France?", "Paris", "Lyon")
 B = Item("capitals", "Capital of Italy?", "Rome", "Milan")
@@ -127,3 +132,56 @@ def test_bounds_are_told(tmp_path: Path) -> None:
         list(episodes_of((A, B), size=0))
     with pytest.raises(InvalidValue, match=r"dissent is 0\.5"):
         list(episodes_of((A, B), size=4, dissent=0.5))
+    with pytest.raises(InvalidValue, match="every is 0"):
+        list(episodes_of((A, B), size=4, every=0))
+
+
+def test_an_answer_says_which_question_it_answers_or_not() -> None:
+    hidden, *_ = episodes_of((A, B), size=4)
+    named, *_ = episodes_of((A, B), size=4, subjects="named")
+    assert {claim.about for claim in hidden.episode.written} == {""}
+    assert {claim.about for claim in named.episode.written} == {A.question}
+    assert hidden.episode.needs == {"team/capitals / answer"}
+    assert named.episode.needs == {f"team/capitals / answer / {A.question}"}
+
+
+def test_every_so_manieth_pair_keeps_all_conditions() -> None:
+    some = Counter(one.condition for one in episodes_of(items(), size=1, every=40))
+    assert some.keys() == {"old-valid", "corrected", "old-stale"}
+    kept = {one.episode.id for one in episodes_of(items(), size=4, every=40)}
+    assert kept < {one.episode.id for one in episodes(4)}
+
+
+def asked(older: str, later: str) -> Question:
+    return Question(statement("older", older), statement("later", later, epoch=2))
+
+
+def test_the_labels_say_which_of_two_answers_stands() -> None:
+    truth = truth_of((A, B))
+    right, wrong = said(A.question, A.right), said(A.question, A.misleading)
+    other = said(B.question, B.right)
+    assert truth(asked(right, wrong)) is Verdict.STANDS
+    assert truth(asked(wrong, right)) is Verdict.INVALIDATES
+    assert truth(asked(right, other)) is Verdict.INVALIDATES
+    assert truth(asked(right, said(B.question, B.misleading))) is Verdict.STANDS
+    assert truth(asked(wrong, said(B.question, B.misleading))) is Verdict.UNSURE
+    assert truth(asked(right, "something else")) is Verdict.UNSURE
+
+
+def test_a_stand_in_is_right_as_often_as_it_says_and_always_about_the_same_pairs() -> None:
+    pairs = [asked(f"older {n}", f"later {n}") for n in range(2000)]
+    answers = {
+        share: [StandIn(lambda _: Verdict.STANDS, share, 3).verify(one).verdict for one in pairs]
+        for share in (0.6, 0.9, 1)
+    }
+    right = {
+        share: {n for n, verdict in enumerate(found) if verdict is Verdict.STANDS}
+        for share, found in answers.items()
+    }
+    assert len(right[1]) == 2000
+    assert len(right[0.9]) == pytest.approx(1800, abs=50)  # four deviations
+    assert len(right[0.6]) == pytest.approx(1200, abs=90)
+    assert right[0.6] < right[0.9]
+    unsure = StandIn(lambda _: Verdict.UNSURE, 0.5)
+    assert {unsure.verify(one).verdict for one in pairs} == {Verdict.UNSURE}
+    assert unsure.verify(pairs[0]).cost == unsure.most(pairs[0])

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
-from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from lapse.errors import InvalidValue
 from lapse_bench.options import Form, Format, Out, Seed
 from lapse_bench.provenance import gathered
 from lapse_bench.returns.episodes import Budget
 from lapse_bench.returns.manbench import GROUP_SIZES
-from lapse_bench.returns.registry import METHODS, chosen_methods
+from lapse_bench.returns.registry import chosen_methods
+from lapse_bench.returns.verifiers import Verifiers
+from lapse_bench.returns.writing import (
+    ALL,
+    Characters,
+    Data,
+    Items,
+    Methods,
+    config_of,
+    described,
+    finish,
+    now,
+    progress,
+    shares,
+    split,
+    whole,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from lapse_bench.returns.episodes import ReturnMethod
+    from lapse_bench.returns.manbench import Item
 
-__all__ = ["manbench_return", "memora_return"]
+__all__ = ["Named", "manbench_return", "memora_return"]
 
 
 class Named(StrEnum):
@@ -38,22 +46,15 @@ class Named(StrEnum):
     UNNAMED = "unnamed"
 
 
-Methods = Annotated[str, typer.Option("--methods", help="Which, with commas between.")]
-Items = Annotated[
-    int | None, typer.Option("--items", min=0, help="At most so many items in a view.")
-]
-Characters = Annotated[
-    int | None, typer.Option("--characters", min=0, help="At most so many characters in a view.")
-]
-Data = Annotated[
-    Path | None,
-    typer.Option("--data", help="A file or folder of the same form, in place of what ships."),
-]
-_ALL = ",".join(METHODS)
+class Subjects(StrEnum):
+    """Whether an answer says which question it answers."""
+
+    HIDDEN = "hidden"
+    NAMED = "named"
 
 
 def memora_return(  # noqa: PLR0913, PLR0917 - the options of a command
-    methods: Methods = _ALL,
+    methods: Methods = ALL,
     links: Annotated[
         Named, typer.Option("--links", help="Whether an update names what it replaces.")
     ] = Named.NAMED,
@@ -69,18 +70,18 @@ def memora_return(  # noqa: PLR0913, PLR0917 - the options of a command
     from lapse_bench.returns.printed import memora_beside  # noqa: PLC0415
     from lapse_bench.returns.running import MEMORA_NOTES, run_memora  # noqa: PLC0415
 
-    asked, budget = chosen_methods(_split(methods)), Budget(items, characters)
+    asked, budget = chosen_methods(split(methods)), Budget(items, characters)
     episodes = tuple(episodes_of(read_memora(data), links=links.value))
-    provenance = gathered(date=_now())
-    with _progress() as progress:
-        task = progress.add_task("memora-return", total=len(episodes) * len(asked))
+    provenance = gathered(date=now())
+    with progress() as bar:
+        task = bar.add_task("memora-return", total=len(episodes) * len(asked))
         ran = run_memora(
-            episodes, asked, budget, lambda name: progress.update(task, advance=1, description=name)
+            episodes, asked, budget, lambda name: bar.update(task, advance=1, description=name)
         )
     result = {
         "benchmark": "memora-return",
-        "data": _described("memora", data),
-        "config": {**_config(asked, budget, seed), "links": links.value, "draws": 0},
+        "data": described("memora", data),
+        "config": {**config_of(asked, budget, seed), "links": links.value, "draws": 0},
         **provenance.as_json(),
         "notes": list(MEMORA_NOTES),
         "methods": ran["methods"],
@@ -89,17 +90,30 @@ def memora_return(  # noqa: PLR0913, PLR0917 - the options of a command
         "samples": ran["samples"],
         "problems": [],
     }
-    _finish(result, ("via", "iir", "overall", "fama", "items", "n"), form, out)
+    finish(result, ("via", "iir", "overall", "fama", "items", "n"), form, out)
 
 
 def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
-    methods: Methods = _ALL,
+    methods: Methods = ALL,
     sizes: Annotated[
         str, typer.Option("--sizes", help="How many stayed, with commas between.")
     ] = ",".join(map(str, GROUP_SIZES)),
     dissent: Annotated[
         float, typer.Option("--dissent", help="The share of a team that says the opposite.")
     ] = 0.0,
+    verifier: Annotated[
+        Verifiers, typer.Option("--verifier", help="Whom lapse asks where writers differ.")
+    ] = Verifiers.STAND_IN,
+    accuracies: Annotated[
+        str, typer.Option("--accuracies", help="How often the stand-in is right; several: a curve.")
+    ] = "1,0.9,0.8,0.7,0.6",
+    subjects: Annotated[
+        Subjects,
+        typer.Option("--subjects", help="Whether an answer says which question it answers."),
+    ] = Subjects.HIDDEN,
+    every: Annotated[
+        int, typer.Option("--every", min=1, help="Take every so manieth pair of questions.")
+    ] = 1,
     items: Items = None,
     characters: Characters = None,
     data: Data = None,
@@ -112,26 +126,43 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
     from lapse_bench.returns.printed import manbench_beside  # noqa: PLC0415
     from lapse_bench.returns.running import MANBENCH_NOTES, run_manbench  # noqa: PLC0415
 
-    asked, budget = chosen_methods(_split(methods)), Budget(items, characters)
-    teams = [_whole(size) for size in _split(sizes)]
+    asked, budget = chosen_methods(split(methods)), Budget(items, characters)
+    teams = [whole("sizes", size) for size in split(sizes)]
     if not teams:
         raise InvalidValue("sizes", sizes, "name at least one, as 4,8,16,32")
     questions = read_manbench(data)
+    asked, curve = _verified(asked, verifier, shares("accuracies", accuracies), questions, seed)
     episodes = [
         one
         for size in teams
-        for one in episodes_of(questions, size=size, dissent=dissent, seed=seed)
-    ]
-    provenance = gathered(date=_now())
-    with _progress() as progress:
-        task = progress.add_task("manbench-return", total=len(episodes) * len(asked))
-        ran = run_manbench(
-            episodes, asked, budget, lambda name: progress.update(task, advance=1, description=name)
+        for one in episodes_of(
+            questions, size=size, dissent=dissent, seed=seed, subjects=subjects.value, every=every
         )
+    ]
+    first = [one for one in episodes if one.size == teams[0]]
+    provenance = gathered(date=now())
+    with progress() as bar:
+        total = len(episodes) * len(asked) + len(first) * len(curve)
+        task = bar.add_task("manbench-return", total=total)
+
+        def tell(name: str) -> None:
+            bar.update(task, advance=1, description=name)
+
+        ran = run_manbench(episodes, asked, budget, tell)
+        # Who is right about two texts does not depend on how many stayed, so one size is enough.
+        _merge(ran, run_manbench(first, curve, budget, tell))
     result = {
         "benchmark": "manbench-return",
-        "data": _described("manbench", data),
-        "config": {**_config(asked, budget, seed), "sizes": teams, "dissent": dissent},
+        "data": described("manbench", data),
+        "config": {
+            **config_of((*asked, *curve), budget, seed),
+            "sizes": teams,
+            "dissent": dissent,
+            "verifier": verifier.value,
+            "subjects": subjects.value,
+            "every": every,
+            "curve_size": teams[0],
+        },
         **provenance.as_json(),
         "notes": list(MANBENCH_NOTES),
         "methods": ran["methods"],
@@ -140,66 +171,37 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
         "samples": ran["samples"],
         "problems": [],
     }
-    _finish(result, ("via", "iir", "items", "n"), form, out)
+    if out is not None and curve:
+        result["figures"] = _drawn(ran["methods"], out)
+    finish(result, ("via", "iir", "items", "calls", "tokens", "n"), form, out)
 
 
-def _config(methods: Sequence[ReturnMethod], budget: Budget, seed: int) -> dict[str, Any]:
-    return {
-        "methods": [method.name for method in methods],
-        "most_items": budget.items,
-        "most_characters": budget.characters,
-        "seed": seed,
-    }
+def _verified(
+    asked: tuple[ReturnMethod, ...],
+    verifier: Verifiers,
+    accuracies: tuple[float, ...],
+    questions: tuple[Item, ...],
+    seed: int,
+) -> tuple[tuple[ReturnMethod, ...], tuple[ReturnMethod, ...]]:
+    """The methods with lapse's verifier in place, and lapse at the further accuracies."""
+    from lapse_bench.returns.manbench_truth import truth_of  # noqa: PLC0415 - cheap start
+    from lapse_bench.returns.verifiers import verified  # noqa: PLC0415
+
+    if all(method.name != "lapse" for method in asked):
+        return asked, ()
+    ours, *further = verified(verifier, accuracies, truth_of(questions), seed=seed)
+    whole_run = tuple(ours if method.name == "lapse" else method for method in asked)
+    return whole_run, tuple(further)
 
 
-def _described(name: str, data: Path | None) -> dict[str, Any]:
-    from lapse_bench.returns.shipped import DIGESTS  # noqa: PLC0415 - cheap start
-
-    if data is None:
-        return {"name": name, "shipped": True, "sha256": DIGESTS[name]}
-    digest = hashlib.sha256()
-    files = sorted(data.glob("*.jsonl*")) if data.is_dir() else [data]
-    for file in files:
-        digest.update(file.read_bytes())
-    return {"name": data.name, "shipped": False, "sha256": digest.hexdigest()}
+def _merge(ran: dict[str, Any], more: dict[str, Any]) -> None:
+    ran["methods"] |= more["methods"]
+    ran["samples"] |= more["samples"]
 
 
-def _split(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())
+def _drawn(methods: dict[str, Any], out: Path) -> list[str]:
+    from lapse_bench.returns.curves import draw_curve  # noqa: PLC0415 - cheap start
 
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise InvalidValue("sizes", text, "write whole numbers with commas between")
-    return int(text)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _progress() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-def _finish(
-    result: Mapping[str, Any], columns: Sequence[str], form: Form, out: Path | None
-) -> None:
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text + "\n", encoding="utf-8")
-    if form is Form.JSON:
-        sys.stdout.write(text + "\n")
-        return
-    table = Table(title=result["benchmark"], title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("method")
-    for column in columns:
-        table.add_column(column, justify="right")
-    for name, scores in result["methods"].items():
-        table.add_row(name, *(f"{scores[column]:,}" for column in columns))
-    Console().print(table)
-    for note in result["notes"]:
-        Console().print(note, highlight=False)
+    path = out.with_suffix(".png")
+    draw_curve(methods, path, title="ManBench-Return: admission by the verifier's accuracy")
+    return [path.name]

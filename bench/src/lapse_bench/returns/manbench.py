@@ -141,6 +141,7 @@ def episodes_of(
     dissent: float = 0.0,
     seed: int = 0,
     subjects: Subjects = "hidden",
+    every: int = 1,
 ) -> Iterator[ManbenchEpisode]:
     """The episodes of a team of one size.
 
@@ -155,20 +156,25 @@ def episodes_of(
         seed: decides that draw.
         subjects: `named` records with each answer which question it answers. That tells
             `old-stale` from the other two, and those not from each other.
+        every: take every so manieth pair of positions of a task, 1 for all.
 
     Raises:
         InvalidValue: the size or the share is out of bounds.
     """
     if size < 1:
         raise InvalidValue("size", size, "give at least 1")
+    if every < 1:
+        raise InvalidValue("every", every, "give at least 1")
     if not 0 <= dissent < 0.5:  # noqa: PLR2004 - with half of it, a team says nothing
         raise InvalidValue("dissent", dissent, "give a share from 0 to below 0.5")
     tasks: dict[str, list[Item]] = {}
     for item in items:
         tasks.setdefault(item.task, []).append(item)
-    for task, every in tasks.items():
-        for place, item in enumerate(every):
-            following = every[(place + 1) % len(every)]
+    for task, questions in tasks.items():
+        for place, item in enumerate(questions):
+            if place // 2 % every:
+                continue
+            following = questions[(place + 1) % len(questions)]
             for condition in ("old-valid", "corrected") if place % 2 == 0 else ("old-stale",):
                 made = _made(condition, item, following)
                 if made is None:
