@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from secrets import token_bytes
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -12,11 +13,12 @@ from lapse.errors import InvalidValue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from lapse.admission import Policy
     from lapse.contract import Bounds, EvictionPolicy, FieldRules, Terms
-    from lapse.ledger import Anchor, Clock, Ids, Store, Verifier
-    from lapse.runtime import Memory, Observer, Trust
+    from lapse.ledger import Anchor, Clock, Ids, Signer, Store, Verifier
+    from lapse.runtime import Judging, Memory, Observer, Trust, Workspace
 
-__all__ = ["open", "open_store", "trust"]
+__all__ = ["open", "open_store", "trust", "workspace"]
 
 _REMEDY = "pass a path, 'sqlite:///PATH', 'postgresql://…' or 'memory:'"
 
@@ -107,6 +109,114 @@ def trust(
         bounds=Bounds() if bounds is None else bounds,
         fields=FieldRules() if fields is None else fields,
     )
+
+
+def workspace(  # noqa: PLR0913 - as many choices as a workspace has, each with a default
+    url: str | Path,
+    *,
+    key: str | Path | bytes | Signer | None = None,
+    create_key: bool = False,
+    verifier: Verifier | None = None,
+    observers: Iterable[str] = (),
+    policy: Policy | None = None,
+    judging: Judging | None = None,
+    tenant: str | None = None,
+    anchor: Anchor | None = None,
+    listeners: Iterable[Observer] = (),
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> Workspace:
+    """Open a shared workspace, creating its ledger where there is none.
+
+    Args:
+        url: as for `open`; a memory of fixes may share the ledger.
+        key: what signs views: the file of an HMAC key, its 32 or more random bytes, or a signer.
+            May be left out for ``memory:``, whose views nobody opens later.
+        create_key: make the key file, for the owner's eyes, where there is none.
+        verifier: the keys that views may be signed with; left out, those of the file, or the
+            signer itself if it verifies.
+        observers: whose receipts count; of nobody, so that nothing is ever shown, when left out.
+        policy: how returns are decided; the strict one for `observers` when left out.
+        judging: who answers what the history does not say; nobody when left out, so that an item
+            that is followed by another is not shown.
+        tenant: whose workspace.
+        anchor: as for `open`.
+        listeners: who is told about every decision.
+        clock: tells the time; the system's when left out.
+        ids: makes up ids; random ones when left out.
+
+    Raises:
+        InvalidValue: the URL names no kind of store, a key is missing or cannot be used, or
+            observers are named beside a policy, which has its own.
+        MissingExtra: the store's driver is not installed.
+        StoreError: the store or the key file cannot be opened.
+        LedgerNotTrusted: the ledger is not the one that was anchored.
+    """
+    from lapse.admission import Policy  # noqa: PLC0415 - "import lapse" stays light
+    from lapse.runtime import Workspace  # noqa: PLC0415
+    from lapse.storage import RandomIds, SystemClock  # noqa: PLC0415
+
+    accepted = frozenset(observers)
+    if policy is not None and accepted:
+        raise InvalidValue("observers", sorted(accepted), "name them in the policy that is passed")
+    time = SystemClock() if clock is None else clock
+    names = RandomIds() if ids is None else ids
+    signer, known = _keys(url, key, verifier, create=create_key)
+    store = opened = open_store(url, ids=names)
+    try:
+        if anchor is not None:
+            from lapse.storage.anchor import TrustedStore  # noqa: PLC0415
+
+            store = TrustedStore(opened, anchor, clock=time)
+        return Workspace(
+            store,
+            clock=time,
+            ids=names,
+            policy=Policy(observers=accepted) if policy is None else policy,
+            signer=signer,
+            verifier=known,
+            judging=judging,
+            tenant=tenant,
+            listeners=listeners,
+        )
+    except BaseException:
+        opened.close()  # a ledger that is not trusted is not left open either
+        raise
+
+
+_KEY = "workspace"
+"""The id of a key that comes without one."""
+
+
+def _keys(
+    url: str | Path,
+    key: str | Path | bytes | Signer | None,
+    verifier: Verifier | None,
+    *,
+    create: bool,
+) -> tuple[Signer, Verifier]:
+    """What signs views and what verifies them."""
+    from lapse.signing import HmacKeys, read_hmac_keys, write_hmac_key  # noqa: PLC0415
+
+    if key is None and url == "memory:":
+        key = token_bytes(32)
+    match key:
+        case None:
+            remedy = "pass a key file (create_key=True makes it), 32 random bytes, or a signer"
+            raise InvalidValue("key", None, remedy)
+        case str() | Path():
+            place = Path(key)
+            keys = write_hmac_key(place, _KEY) if create and not place.exists() else None
+            signer = read_hmac_keys(place) if keys is None else keys
+        case bytes():
+            signer = HmacKeys({_KEY: key}, sign_with=_KEY)
+        case _:
+            signer = key
+    if verifier is not None:
+        return signer, verifier
+    if not isinstance(signer, HmacKeys):
+        raise InvalidValue("verifier", None, "pass what verifies the signer's signatures")
+    return signer, signer
 
 
 def open_store(url: str | Path, *, ids: Ids) -> Store:

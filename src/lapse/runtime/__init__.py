@@ -2,6 +2,7 @@
 
 from lapse.runtime.digests import Digests, Sent
 from lapse.runtime.events import Event, Observer
+from lapse.runtime.explaining import CycleStory, ItemStory, LeftOut, Standing
 from lapse.runtime.judging import (
     FREE,
     Allowance,
@@ -22,21 +23,29 @@ from lapse.runtime.judging import (
 )
 from lapse.runtime.memory import Memory
 from lapse.runtime.quarantine import Guard, Trust
+from lapse.runtime.saying import Changing, Saying
 from lapse.runtime.session import Session
 from lapse.runtime.signatures import KnownInMemory, Signatures
+from lapse.runtime.workspace import Workspace
+from lapse.runtime.workspace_forms import Notice
 
 __all__ = [
     "FREE",
     "Allowance",
     "Answered",
+    "Changing",
     "Cost",
+    "CycleStory",
     "Digests",
     "Event",
     "Guard",
+    "ItemStory",
     "Judging",
     "KnownInMemory",
+    "LeftOut",
     "Looked",
     "Memory",
+    "Notice",
     "Observer",
     "OnlyKept",
     "Opinion",
@@ -47,9 +56,12 @@ __all__ = [
     "Rulings",
     "RulingsInLedger",
     "RulingsInMemory",
+    "Saying",
     "Sent",
     "Session",
     "Signatures",
+    "Standing",
     "Trust",
+    "Workspace",
     "ruling_key",
 ]

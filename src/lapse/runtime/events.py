@@ -19,7 +19,9 @@ class Event:
         what: ``stored``, ``confirmed``, ``superseded``, ``evicted``, ``restamped``, ``suspended``,
             ``rules_moved``, ``alert``, ``refused``, ``purged`` or ``failed``; of trust,
             ``untrusted``, ``withheld`` or ``quarantined``; of amended requests, ``applied``,
-            ``declined``, ``disputed`` or ``reinstated``.
+            ``declined``, ``disputed`` or ``reinstated``; of a workspace, ``recorded``,
+            ``superseded``, ``revoked``, ``closed``, ``disputed``, ``suspended``, ``restored``,
+            ``departed``, ``scanned``, ``admitted``, ``blocked``, ``exposed`` or ``refused``.
         reason: the reason code.
         at: when, by the memory's clock.
         issuer: whose contract it was about; empty for a purge.

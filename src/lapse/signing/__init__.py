@@ -7,7 +7,8 @@ Both sign with one key and verify with many. To rotate: add the new key everywhe
 it, then take the old one away when nothing signed with it is left.
 """
 
+from lapse.signing.hmac_files import read_hmac_keys, write_hmac_key
 from lapse.signing.hmac_keys import HmacKeys
 from lapse.signing.private_files import read_secret
 
-__all__ = ["HmacKeys", "read_secret"]
+__all__ = ["HmacKeys", "read_hmac_keys", "read_secret", "write_hmac_key"]

@@ -1,0 +1,258 @@
+"""Says how a workspace stands, what happened to an item, and why a return ended as it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lapse.admission import (
+    Checkpoint,
+    Judgement,
+    Obligation,
+    Reason,
+    Returning,
+    UnknownCurrent,
+    explicit,
+    measure,
+    missing,
+    obligations_in,
+    owed,
+    settle,
+    unknown_current,
+)
+from lapse.errors import UnknownRecord
+from lapse.ledger import Kind, Scope, Status, story
+from lapse.runtime.workspace_forms import Notice
+
+if TYPE_CHECKING:
+    from lapse.admission import Coverage, Failure, Fallen, Incomplete, Member, Missing, WorkItem
+    from lapse.ledger import Chapter, Clock, State
+    from lapse.runtime.decided import Decided, Spent
+    from lapse.runtime.returns import Returns
+    from lapse.runtime.session import Session
+    from lapse.runtime.workstate import Snapshot, Workstate
+
+__all__ = ["CycleStory", "Explaining", "ItemStory", "LeftOut", "Standing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a workspace stands now; it names items, and repeats none.
+
+    Attributes:
+        tenant: whose workspace.
+        epoch: its revision.
+        items: how many items have each status.
+        members: those who ever left, and where they are.
+        obligations: what is open, and stands by the workspace's own history.
+        disputed: ids of items that are disputed.
+        suspended: ids of items that are suspended, or held because a source moved.
+        unknown: slots whose old value is dead and whose new one nobody knows.
+    """
+
+    tenant: str | None
+    epoch: int
+    items: Mapping[Status, int]
+    members: tuple[Member, ...]
+    obligations: tuple[Obligation, ...]
+    disputed: tuple[str, ...]
+    suspended: tuple[str, ...]
+    unknown: tuple[UnknownCurrent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemStory:
+    """What became of an item.
+
+    Attributes:
+        item: the item as it is now.
+        chapters: what happened to it, and to what it rests on in services, in order.
+        notices: who ended, disputed or brought it back, and why.
+        fallen: why it does not stand by the workspace's own history; None: it does.
+    """
+
+    item: WorkItem
+    chapters: tuple[Chapter, ...]
+    notices: tuple[Notice, ...]
+    fallen: Fallen | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Why an item was left out of a return.
+
+    Attributes:
+        reasons: everything that spoke against it.
+        by: the id of the item that brought it down; empty where none did.
+    """
+
+    reasons: tuple[Reason, ...]
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleStory:
+    """How a return ended; it names items, and repeats none.
+
+    Attributes:
+        returning: who returned into which revision, when, in which cycle.
+        outcome: None: admitted with a view; else what a return without one comes to.
+        shown: ids of what the view shows; of a blocked return, of what was not enough.
+        experience: ids of the private experience that came back.
+        left_out: every item that had not ended and was left out, by id.
+        coverage: how far the chosen items reach.
+        failures: why they were not enough.
+        missing: the dependencies that they lack, who needs them, who spoke about them last.
+        unknown: slots whose old value was dead and whose new one nobody knew.
+        spent: what the answers took.
+        workload: what the member came back for.
+    """
+
+    returning: Returning
+    outcome: Incomplete | None
+    shown: tuple[str, ...]
+    experience: tuple[str, ...]
+    left_out: Mapping[str, LeftOut]
+    coverage: Coverage
+    failures: tuple[Failure, ...]
+    missing: tuple[Missing, ...]
+    unknown: tuple[UnknownCurrent, ...]
+    spent: Spent
+    workload: str
+
+
+class Explaining:
+    """Explains one workspace. Safe to call from several threads."""
+
+    __slots__ = ("_clock", "_ranks", "_returns", "_session", "_workstate")
+
+    def __init__(
+        self,
+        session: Session,
+        workstate: Workstate,
+        returns: Returns,
+        *,
+        clock: Clock,
+        ranks: Mapping[str, int],
+    ) -> None:
+        self._session = session
+        self._workstate = workstate
+        self._returns = returns
+        self._clock = clock
+        self._ranks = ranks
+
+    def standing(self) -> Standing:
+        """How the workspace stands now.
+
+        Raises:
+            StoreError: the store could not be read.
+        """
+        with self._session.lock:
+            snapshot = self._workstate.at(self._session.catch_up())
+        fallen = self._fallen(snapshot)
+        counts = dict.fromkeys(Status, 0)
+        for item in snapshot.items:
+            counts[item.status] += 1
+        open_items = (item for item in snapshot.items if item.id not in fallen)
+        return Standing(
+            tenant=self._workstate.tenant,
+            epoch=snapshot.epoch,
+            items={status: number for status, number in counts.items() if number},
+            members=tuple(snapshot.members.values()),
+            obligations=obligations_in(open_items),
+            disputed=_of(snapshot, Status.DISPUTED),
+            suspended=_of(snapshot, Status.SUSPENDED),
+            unknown=unknown_current(snapshot.items, fallen),
+        )
+
+    def member(self, identity: Scope) -> Member | None:
+        """Where a member is; None for who never left.
+
+        Raises:
+            StoreError: the store could not be read.
+        """
+        with self._session.lock:
+            return self._workstate.at(self._session.catch_up()).members.get(identity)
+
+    def explained(self, name: str) -> ItemStory | CycleStory:
+        """The story of an item, or of a cycle.
+
+        Raises:
+            UnknownRecord: this workspace has neither of this id.
+            StoreError: the store could not be read.
+        """
+        with self._session.lock:
+            state = self._session.catch_up()
+            snapshot = self._workstate.at(state)
+            item = snapshot.by_id.get(name)
+            decided = self._returns.found(state, name) if item is None else None
+            if item is not None:
+                return self._item_story(state, snapshot, item)
+        if decided is None:
+            msg = f"this workspace has no item and no ended return {name!r}; status() lists both"
+            raise UnknownRecord(msg)
+        return _cycle_story(snapshot, decided)
+
+    def _item_story(self, state: State, snapshot: Snapshot, item: WorkItem) -> ItemStory:
+        record = state.record(item.id)
+        sources = {stamp.source.container for stamp in record.stamps}
+        changes = self._session.store.changes(record=item.id, sources=sources)
+        told = (Notice.of(one) for one in state.records() if one.content.get("form") == "notice")
+        return ItemStory(
+            item=item,
+            chapters=story(record, changes),
+            notices=tuple(
+                sorted((n for n in told if item.id in n.items), key=lambda notice: notice.epoch)
+            ),
+            fallen=self._fallen(snapshot).get(item.id),
+        )
+
+    def _fallen(self, snapshot: Snapshot) -> Mapping[str, Fallen]:
+        """What does not stand now, by the workspace's own history."""
+        nobody = Scope(tenant=self._workstate.tenant, principal="-", role="-", purpose="-")
+        returning = Returning(cycle="-", who=nobody, epoch=snapshot.epoch, at=self._clock.now())
+        items = tuple(sorted(snapshot.items, key=lambda item: item.id))
+        checkpoint = Checkpoint(
+            returning=returning, departure="", departed=snapshot.epoch, items=items
+        )
+        history = explicit(checkpoint, self._ranks)
+        settle(items, history)
+        return history.fallen
+
+
+def _of(snapshot: Snapshot, status: Status) -> tuple[str, ...]:
+    return tuple(item.id for item in snapshot.items if item.status is status)
+
+
+def _cycle_story(snapshot: Snapshot, decided: Decided) -> CycleStory:
+    there = snapshot.by_id
+    judgements = [Judgement(there[name], ()) for name in decided.shown if name in there]
+    judgements += (
+        Judgement(there[name], reasons, by)
+        for name, (reasons, by) in decided.against.items()
+        if name in there and name not in decided.shown
+        if there[name].kind is not Kind.EXPERIENCE
+    )
+    chosen = [there[name] for name in decided.shown if name in there]
+    supported = {dependency for item in chosen for dependency in item.supports}
+    obligations, _ = owed(judgements)
+    return CycleStory(
+        returning=decided.returning,
+        outcome=decided.outcome,
+        shown=decided.shown,
+        experience=decided.experience,
+        left_out={
+            name: LeftOut(reasons, by) for name, (reasons, by) in decided.against.items() if reasons
+        },
+        coverage=measure(obligations, supported),
+        failures=decided.failures,
+        missing=missing(obligations, supported, judgements),
+        unknown=tuple(
+            UnknownCurrent(there[last].slot, last, fallen.reason, fallen.by)
+            for last, fallen in decided.unknown.items()
+            if last in there
+        ),
+        spent=decided.basis.spent,
+        workload=decided.basis.workload,
+    )

@@ -1,0 +1,204 @@
+"""Writes into a workspace: statements, and what becomes of them. Every write is one append."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lapse.admission import Ending, WorkItem, end, lift, put
+from lapse.errors import IllegalChange, InvalidValue
+from lapse.ledger import (
+    LIVE,
+    Kind,
+    writing,
+)
+from lapse.runtime.saying import Said
+from lapse.runtime.workspace_forms import Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lapse.ledger import Clock, Draft, Ids, State
+    from lapse.runtime.saying import Vouched
+    from lapse.runtime.session import Session
+    from lapse.runtime.workstate import Workstate
+
+__all__ = ["Statements"]
+
+_NEEDS_AUTHORITY = frozenset({Ending.REVOKED, Ending.CLOSED})
+"""The endings that only the writer, or the like of the writer, may decide; anybody may dispute."""
+
+
+class Statements:
+    """The writes of one workspace. Safe to call from several threads."""
+
+    __slots__ = ("_clock", "_ids", "_ranks", "_session", "_workstate")
+
+    def __init__(
+        self,
+        session: Session,
+        workstate: Workstate,
+        *,
+        clock: Clock,
+        ids: Ids,
+        ranks: Mapping[str, int],
+    ) -> None:
+        self._session = session
+        self._workstate = workstate
+        self._clock = clock
+        self._ids = ids
+        self._ranks = ranks
+
+    def write(self, said: Said, vouched: Vouched, item_id: str | None) -> tuple[WorkItem, bool]:
+        """Write a statement; gives its item, and whether it is new.
+
+        Raises:
+            InvalidValue: as `Said.item` says.
+            UnknownRecord: as `Said.item` says.
+            IllegalChange: the id was used for something else.
+            StoreError: nothing was written.
+        """
+        name = self._ids.new() if item_id is None else item_id
+
+        def decide(state: State) -> tuple[bool, Sequence[Draft]]:
+            snapshot = self._workstate.at(state)
+            at = self._clock.now()
+            known = snapshot.by_id.get(name)
+            if known is not None:
+                _check_same(known, said, self._workstate.tenant)
+                return False, ()
+            item = said.item(name, snapshot, self._workstate.tenant, vouched, at)
+            salt = self._ids.new()
+            return True, put(state, item, self._ranks, at=at, actor=said.by, salt=salt)
+
+        with self._session.lock:
+            new = self._session.write(decide)
+            return self._workstate.at(self._session.state).item(name), new
+
+    def replace(
+        self, item_id: str, by: str, changed: Mapping[str, Any], vouched: Vouched
+    ) -> WorkItem:
+        """Write a later version of an item, like it in all that is not changed.
+
+        Raises:
+            InvalidValue: the item has ended, or as `Said.item` says.
+            UnknownRecord: this workspace has no such item.
+            StoreError: nothing was written.
+        """
+        with self._session.lock:
+            old = self._workstate.at(self._session.catch_up()).live(item_id)
+            said = replace(Said.again(old, by, ""), **changed)
+            return self.write(said, vouched, None)[0]
+
+    def end(self, item_id: str, ending: Ending, *, by: str, authority: str, why: str) -> Notice:
+        """Let an item stop standing, and suspend what rests on it.
+
+        Raises:
+            InvalidValue: it has ended, or another's authority is needed.
+            UnknownRecord: this workspace has no such item.
+            IllegalChange: it is disputed already.
+            StoreError: nothing was written.
+        """
+        _check_named("by", by)
+        name, salt = self._ids.new(), self._ids.new()
+
+        def decide(state: State) -> tuple[Notice, Sequence[Draft]]:
+            snapshot = self._workstate.at(state)
+            at = self._clock.now()
+            item = snapshot.live(item_id)
+            if ending in _NEEDS_AUTHORITY:
+                self._check_authority(item, by, authority)
+            drafts = end(state, [item_id], ending, at=at, actor=by, salt=salt)
+            concerned = dict.fromkeys(part.record for draft in drafts for part in draft.parts)
+            notice = Notice(
+                id=name,
+                what=ending.value,
+                items=(item_id, *(one for one in concerned if one != item_id)),
+                by=by,
+                why=why,
+                epoch=snapshot.epoch + 1,
+                at=at,
+            )
+            return notice, (*drafts, *self._noticed(state, notice))
+
+        return self._session.write(decide)
+
+    def restore(
+        self, item_id: str, vouched: Vouched, *, by: str, authority: str, why: str
+    ) -> WorkItem:
+        """Let an item stand again: what has ended is said again, what is held gets a receipt.
+
+        Raises:
+            InvalidValue: nobody vouches for it, or it stands.
+            UnknownRecord: this workspace has no such item.
+            StoreError: nothing was written.
+        """
+        _check_named("by", by)
+        _check_named("observer", vouched.observer)
+        with self._session.lock:
+            snapshot = self._workstate.at(self._session.catch_up())
+            old = snapshot.item(item_id)
+            if old.status not in LIVE:
+                said = Said.again(old, by, authority)
+                needed = tuple(snapshot.successor(name) for name in said.rests_on)
+                return self.write(replace(said, rests_on=needed), vouched, None)[0]
+            self._session.write(lambda state: self._lifted(state, item_id, vouched, by, why))
+            return self._workstate.at(self._session.state).item(item_id)
+
+    def _lifted(
+        self, state: State, item_id: str, vouched: Vouched, by: str, why: str
+    ) -> tuple[None, Sequence[Draft]]:
+        snapshot = self._workstate.at(state)
+        at = self._clock.now()
+        item = snapshot.live(item_id)
+        receipt = vouched.issued(Said.again(item, by, ""), (), at)[-1]
+        drafts = lift(state, item_id, receipt, at=at, actor=by, salt=self._ids.new())
+        notice = Notice(
+            id=self._ids.new(),
+            what="restored",
+            items=(item_id,),
+            by=by,
+            why=why,
+            epoch=snapshot.epoch + 1,
+            at=at,
+        )
+        return None, (*drafts, *self._noticed(state, notice))
+
+    def _noticed(self, state: State, notice: Notice) -> Sequence[Draft]:
+        return writing(
+            state,
+            notice.record(self._workstate.tenant),
+            at=notice.at,
+            reason=notice.what,
+            actor=notice.by,
+            salt=self._ids.new(),
+        )
+
+    def _check_authority(self, item: WorkItem, by: str, authority: str) -> None:
+        lowest = min(self._ranks.values(), default=0)
+        mine, theirs = (self._ranks.get(name, lowest) for name in (authority, item.authority))
+        if by != item.writer and mine < theirs:
+            remedy = f"let {item.writer!r} or somebody of authority {item.authority!r} do it"
+            raise InvalidValue("authority", authority, f"{remedy}, or dispute the item")
+
+
+def _check_named(field_name: str, name: str) -> None:
+    if not name:
+        raise InvalidValue(field_name, name, "name somebody")
+
+
+def _check_same(known: WorkItem, said: Said, tenant: str | None) -> None:
+    """Refuse another statement under an id that was used; the same one is written once."""
+    owner = said.by if said.kind is Kind.EXPERIENCE else None
+    scope = replace(said.scope, tenant=tenant, principal=said.scope.principal or owner)
+    one = (said.text, said.by, scope, said.attributes)
+    other = (known.text, known.writer, known.scope, known.attributes)
+    plain = ("kind", "slot", "authority", "obligation", "value")
+    listed = ("purposes", "supports", "rests_on", "replaces", "required", "critical")
+    if (
+        one != other
+        or any(getattr(said, name) != getattr(known, name) for name in plain)
+        or any(sorted(set(getattr(said, name))) != list(getattr(known, name)) for name in listed)
+    ):
+        msg = f"item {known.id!r} is there and says something else; write under another id"
+        raise IllegalChange(msg)

@@ -1,0 +1,167 @@
+"""What a ledger's state says when it is read as the workspace of one tenant.
+
+A tenant's workspace is what was written under exactly that tenant: what names another, or none, is
+not part of it. Its revision is the latest that any of its own records names; a fix that was learnt,
+a ruling that was kept, or another tenant's work does not move it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lapse.admission import Member, WorkItem
+from lapse.errors import InvalidValue, UnknownRecord
+from lapse.ledger import LIVE, Kind, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from lapse.ledger import Head, Record, Scope, State
+
+__all__ = ["Snapshot", "Workstate", "asking", "within"]
+
+_FORMS = frozenset({"work", "member", "departure", "cycle", "notice"})
+"""The forms of content that belong to a workspace and count for its revision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One moment of a workspace.
+
+    Attributes:
+        head: the end of the chain at that moment.
+        epoch: the revision; 0 before anything was recorded.
+        by_id: every item, ended ones too, in the order in which the state holds them.
+        members: those who ever left, by identity.
+    """
+
+    head: Head
+    epoch: int
+    by_id: Mapping[str, WorkItem]
+    members: Mapping[Scope, Member]
+
+    @property
+    def items(self) -> Collection[WorkItem]:
+        """Every item, ended ones too."""
+        return self.by_id.values()
+
+    def item(self, item_id: str, field: str = "item_id") -> WorkItem:
+        """The item of this id.
+
+        Raises:
+            UnknownRecord: this workspace has none; `field` is where it was named.
+        """
+        found = self.by_id.get(item_id)
+        if found is None:
+            msg = f"{field} is {item_id!r}: this workspace has no such item; status() lists them"
+            raise UnknownRecord(msg)
+        return found
+
+    def live(self, item_id: str, field: str = "item_id") -> WorkItem:
+        """The item of this id, which has not ended.
+
+        Raises:
+            UnknownRecord: this workspace has no such item.
+            InvalidValue: it has ended.
+        """
+        found = self.item(item_id, field)
+        if found.status not in LIVE:
+            shown = f"{item_id} ({found.status.value})"
+            raise InvalidValue(
+                field, shown, "name an item that has not ended; restore() says again"
+            )
+        return found
+
+    def successor(self, item_id: str) -> str:
+        """The live item that says what an item said before it ended; its own id where none does."""
+        while (found := self.by_id.get(item_id)) is not None and found.status not in LIVE:
+            said = (found.slot, found.text, found.value)
+            later = (
+                one.id
+                for one in self.by_id.values()
+                if item_id in one.replaces and (one.slot, one.text, one.value) == said
+            )
+            following = next(later, None)
+            if following is None:
+                break
+            item_id = following
+        return item_id
+
+
+class Workstate:
+    """Reads states as one tenant's workspace, and reads no item twice; hold the session's lock.
+
+    Args:
+        tenant: whose; None: what was written under no tenant.
+    """
+
+    __slots__ = ("_known", "_of", "_read", "tenant")
+
+    def __init__(self, tenant: str | None) -> None:
+        self.tenant = tenant
+        self._read: dict[str, WorkItem] = {}
+        self._of: State | None = None
+        self._known: Snapshot | None = None
+
+    def at(self, state: State) -> Snapshot:
+        """The workspace as a state has it."""
+        if state is not self._of:  # another chain may stand there now, with the same ids
+            self._read, self._of, self._known = {}, state, None
+        if self._known is None or self._known.head != state.head:
+            self._known = self._snapshot(state)
+        return self._known
+
+    def _snapshot(self, state: State) -> Snapshot:
+        epoch = 0
+        items: dict[str, WorkItem] = {}
+        members: dict[Scope, Member] = {}
+        for record in state.records():
+            if record.kind is Kind.FIX or record.scope.tenant != self.tenant:
+                continue
+            form = record.content.get("form")
+            if form not in _FORMS:
+                continue
+            epoch = max(epoch, record.epoch)
+            if form == "work":
+                items[record.id] = self._item(state, record)
+            elif form == "member" and record.status is Status.ACTIVE:
+                member = Member.of(record)
+                members[member.identity] = member
+        return Snapshot(head=state.head, epoch=epoch, by_id=items, members=members)
+
+    def _item(self, state: State, record: Record) -> WorkItem:
+        """The item that a record holds; what is active and held reads as suspended."""
+        status = record.status
+        if status is Status.ACTIVE and not state.usable(record):
+            status = Status.SUSPENDED
+        known = self._read.get(record.id)
+        if known is None or len(known.receipts) != len(record.receipts):
+            known = WorkItem.of(record)
+        item = self._read[record.id] = known.with_status(status)
+        return item
+
+
+def within(tenant: str | None, field: str, scope: Scope) -> Scope:
+    """A scope in a tenant's workspace: the tenant may be left out, and may not be another.
+
+    Raises:
+        InvalidValue: it is another.
+    """
+    if scope.tenant not in (None, tenant):
+        remedy = f"leave the tenant out or pass {tenant!r}, whose workspace this is"
+        raise InvalidValue(f"{field}.tenant", scope.tenant, remedy)
+    return replace(scope, tenant=tenant)
+
+
+def asking(tenant: str | None, identity: Scope) -> Scope:
+    """Whoever returns, or asks for a view.
+
+    Raises:
+        InvalidValue: principal, role or purpose is not named, or the tenant is another.
+    """
+    who = within(tenant, "identity", identity)
+    for name in ("principal", "role", "purpose"):
+        if getattr(who, name) is None:
+            raise InvalidValue(f"identity.{name}", None, "name principal, role and purpose")
+    return who
