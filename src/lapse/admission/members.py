@@ -3,10 +3,10 @@
 ::
 
     active | admitted ──depart──► absent ──begin_return──► returning ──admit──► admitted
-                                                               │  ▲
-                                                             block │ begin_return
-                                                               ▼  │
-                                                             blocked
+                                                            │  ▲  ▲│
+                                                        block  │  └┘ begin_return
+                                                            ▼  │ begin_return
+                                                           blocked
 
 A member keeps principal, role and task over an absence; nothing else is assumed to survive it. Each
 step gives a new value, which is written as a version of the same slot.
@@ -41,7 +41,7 @@ class Presence(StrEnum):
 
 _MAY_FOLLOW = {
     Presence.ABSENT: frozenset({Presence.ACTIVE, Presence.ADMITTED}),
-    Presence.RETURNING: frozenset({Presence.ABSENT, Presence.BLOCKED}),
+    Presence.RETURNING: frozenset({Presence.ABSENT, Presence.BLOCKED, Presence.RETURNING}),
     Presence.ADMITTED: frozenset({Presence.RETURNING}),
     Presence.BLOCKED: frozenset({Presence.RETURNING}),
 }
@@ -84,6 +84,8 @@ class Member:
 
     def begin_return(self, *, cycle: str, epoch: int, at: Instant) -> Member:
         """It is back, and nothing is decided; a blocked member may try again in another cycle.
+
+        So may one whose return was broken off: the new cycle takes over.
 
         Raises:
             IllegalChange: it never left, or the cycle was used already.

@@ -32,6 +32,13 @@ def test_a_member_leaves_returns_is_blocked_and_is_admitted_later() -> None:
     assert admitted.depart(epoch=7, at=70).departed == 7
 
 
+def test_a_return_that_was_broken_off_is_taken_over_by_another_cycle() -> None:
+    taken = BACK.begin_return(cycle="r2", epoch=6, at=60)
+    assert (taken.presence, taken.cycle, taken.departed) == (Presence.RETURNING, "r2", 2)
+    with pytest.raises(IllegalChange):
+        taken.begin_return(cycle="r2", epoch=7, at=70)
+
+
 @pytest.mark.parametrize(
     "step",
     [
