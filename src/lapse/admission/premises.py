@@ -78,7 +78,8 @@ def _carrying_in(state: State, item: WorkItem) -> Iterator[WorkItem]:
             yield needed
     for slot, worth in item.assumes:
         for record in state.in_slot("", slot):
-            stated = WorkItem.of(record) if WorkItem.is_in(record) else None
+            mine = record.scope.tenant == item.scope.tenant and WorkItem.is_in(record)
+            stated = WorkItem.of(record) if mine else None
             if stated is not None and stated.states == worth:
                 yield stated
 
