@@ -24,6 +24,7 @@ from lapse.admission import (
     ReturnView,
     Sealed,
     Selected,
+    Selector,
     SignedView,
     Verdict,
     WorkItem,
@@ -228,7 +229,7 @@ def test_both_measures_grow_with_what_is_supported(
 def test_the_choice_is_that_of_a_greedy_selector_that_looks_at_everything_each_time(
     items: tuple[WorkItem, ...], budget: Budget
 ) -> None:
-    found = select(judged(items), budget)
+    found = select(judged(items), budget, selector=Selector.GREEDY)
     weights = {"a": 2, "b": 1, "c": 2}
     supported: set[str] = set()
     chars = sum(len(item.text) for item in OWED)

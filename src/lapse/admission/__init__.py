@@ -52,7 +52,7 @@ from lapse.admission.questions import (
     scans,
 )
 from lapse.admission.reasons import Failure, Fallen, Reason
-from lapse.admission.selection import Budget, Selection, owed, select
+from lapse.admission.selection import Budget, Selection, Selector, owed, select
 from lapse.admission.view import (
     Refusal,
     Refused,
@@ -105,6 +105,7 @@ __all__ = [
     "Sealed",
     "Selected",
     "Selection",
+    "Selector",
     "SignedView",
     "Situation",
     "UnknownCurrent",

@@ -145,7 +145,12 @@ class Eligible:
     def next(self) -> Selected | Blocked:
         """Choose a set that is enough, or say what is missing."""
         shared, policy = self.shared, self.policy
-        selection = select(shared, policy.budget, unsafe_relevance=policy.unsafe_relevance)
+        selection = select(
+            shared,
+            policy.budget,
+            selector=policy.selector,
+            unsafe_relevance=policy.unsafe_relevance,
+        )
         if policy.suffices(selection.failures):
             return Selected(self, selection)
         return Blocked(

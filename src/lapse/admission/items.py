@@ -37,6 +37,7 @@ from lapse.ledger import (
     Status,
     canonical,
     digest,
+    encode,
     vector,
 )
 
@@ -73,6 +74,9 @@ _PLANS = frozenset(
     }
 )
 """Names of members that would carry a plan; state has none of them."""
+
+_EXACT = 2**53 - 1
+"""The largest whole number that every language reads exactly."""
 
 _FORM = "work"
 """The member of a record's content that makes it a work-state item."""
@@ -156,6 +160,7 @@ class WorkItem:
     status: Status = Status.ACTIVE
     value: str = ""
     attributes: JsonObject = field(default_factory=dict[str, Any], hash=False)
+    _digest: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Put names in order, and refuse what could not be judged later."""
@@ -224,11 +229,23 @@ class WorkItem:
 
     def with_status(self, status: Status) -> WorkItem:
         """The same item in another status."""
-        return self if status is self.status else replace(self, status=status)
+        if status is self.status:
+            return self
+        other = replace(self, status=status)
+        object.__setattr__(other, "_digest", self._digest)  # a status is no part of it
+        return other
 
     def digest(self) -> str:
         """SHA-256, in hex, of what it says, in RFC 8785 form; receipts and status do not count."""
-        return digest(canonical([self.id, self.said()]))
+        if not self._digest:
+            form = canonical if self.attributes or self._counts_far() else encode
+            object.__setattr__(self, "_digest", digest(form([self.id, self.said()])))
+        return self._digest
+
+    def _counts_far(self) -> bool:
+        """Whether a number is too large for RFC 8785; without one, compact JSON is the same."""
+        numbers = (self.epochs.since, self.epochs.until, self.valid.since, self.valid.until)
+        return any(number is not None and abs(number) > _EXACT for number in numbers)
 
     def said(self) -> dict[str, Any]:
         """What its digest covers beside the id: the record without receipts."""

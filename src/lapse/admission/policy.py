@@ -16,7 +16,7 @@ from lapse.admission.gates import GATES, Gate
 from lapse.admission.items import LONGEST_TEXT
 from lapse.admission.lifecycle import RANKS
 from lapse.admission.reasons import Failure
-from lapse.admission.selection import Budget
+from lapse.admission.selection import Budget, Selector
 from lapse.errors import InvalidValue
 from lapse.ledger import Kind
 
@@ -55,6 +55,7 @@ class Policy:
         gates: what is asked about every item; with none of them nothing passes.
         item_chars: the most characters that one item may have.
         budget: how much is shown at most, and how much has to be covered.
+        selector: how evidence is chosen.
         when_incomplete: what happens without a complete set.
         lifetime_us: for how many microseconds a view may be exposed.
         unsafe_without_inference: show items although nobody looked whether later ones break them.
@@ -73,6 +74,7 @@ class Policy:
     gates: tuple[Gate, ...] = GATES
     item_chars: int = LONGEST_TEXT
     budget: Budget = field(default_factory=Budget)
+    selector: Selector = Selector.SEARCH
     when_incomplete: Incomplete = Incomplete.BLOCK
     lifetime_us: int = _HOUR_US
     unsafe_without_inference: bool = False

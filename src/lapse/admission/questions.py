@@ -18,6 +18,7 @@ source goes.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -106,13 +107,16 @@ def scans(checkpoint: Checkpoint, fallen: Collection[str]) -> Iterator[Scan]:
         and item.kind is not Kind.EXPERIENCE
     )
     absence = tuple(sorted(came, key=lambda item: (item.moment, item.id)))
+    moments = [item.moment for item in absence]
     slots = {item.slot for item in absence}
+    after = {0: absence}  # by where it begins: a long absence is not copied for each
     for item in checkpoint.items:
         if item.id in fallen or item.kind not in _ASKED_ABOUT:
             continue
-        later = absence  # shared by nearly all of them: a long absence is not copied for each
-        if item.slot in slots or (absence and item.moment >= absence[0].moment):
-            later = tuple(i for i in absence if i.moment > item.moment and i.slot != item.slot)
+        begins = bisect_right(moments, item.moment)
+        later = after.setdefault(begins, absence[begins:])
+        if item.slot in slots:
+            later = tuple(other for other in later if other.slot != item.slot)
         if later:
             yield Scan(item, later)
 
@@ -128,29 +132,29 @@ def propose(asked: Collection[Scan], scanned: Mapping[str, object]) -> Proposals
     """
     questions: list[Question] = []
     fallen: dict[str, Fallen] = {}
-    shared: tuple[WorkItem, ...] = ()
-    offered: dict[str, WorkItem] = {}
     for scan in asked:
-        if scan.later is not shared:
-            shared, offered = scan.later, {item.id: item for item in scan.later}
-        named = _names(scanned.get(scan.older.id, Reason.UNSCANNED), offered)
+        named = _named(scanned.get(scan.older.id, Reason.UNSCANNED), scan.later)
         if isinstance(named, Reason):
             fallen[scan.older.id] = Fallen(named)
         else:
-            questions += (Question(scan.older, offered[name]) for name in named)
+            questions += (Question(scan.older, item) for item in named)
     return Proposals(tuple(questions), fallen)
 
 
-def _names(answer: object, offered: Collection[str]) -> Reason | list[str]:
+def _named(answer: object, offered: Collection[WorkItem]) -> Reason | list[WorkItem]:
     if isinstance(answer, Reason):
         return answer
     if isinstance(answer, Exception):
         return Reason.SCAN_RAISED
     if not isinstance(answer, list | tuple | set | frozenset):
         return Reason.SCAN_MALFORMED
-    names = cast("Collection[object]", answer)
-    found = [name for name in names if isinstance(name, str) and name in offered]
-    return sorted(set(found)) if len(found) == len(names) else Reason.SCAN_MALFORMED
+    named = cast("Collection[object]", answer)
+    names = {name for name in named if isinstance(name, str)}
+    if not all(isinstance(name, str) for name in named):
+        return Reason.SCAN_MALFORMED
+    found = [item for item in offered if item.id in names] if names else []
+    found.sort(key=lambda item: item.id)
+    return found if len(found) == len(names) else Reason.SCAN_MALFORMED
 
 
 def judge(proposals: Proposals, answers: Mapping[Pair, object]) -> dict[str, Fallen]:

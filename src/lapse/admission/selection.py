@@ -7,21 +7,25 @@
    required dependencies that it newly supports (two if critical, else one), the cost its length in
    characters, at least one. Ties: larger gain, lower cost, smaller id.
 4. An item that exceeds the budget in its turn is passed over; smaller ones may still fit.
-5. A set that falls short of a threshold is no set: its failures say why, and it is not shown.
+5. That set is made cheaper, and a set that fits is looked for where it does not cover all that can
+   be covered (see `lapse.admission.covers`); a `Selector` says whether.
+6. A set that falls short of a threshold is no set: its failures say why, and it is not shown.
 
-The greedy choice carries no guarantee: hard budgets and mandatory items take it out of reach of the
-classical bound (paper, C.3). It takes time in proportion to the items, times the logarithm.
+The greedy choice alone carries no guarantee: hard budgets and mandatory items take it out of reach
+of the classical bound (paper, C.3).
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING
 
+from lapse.admission.candidates import Candidates, greedily
 from lapse.admission.coverage import Coverage, measure
+from lapse.admission.covers import cheapest
 from lapse.admission.obligations import Obligation, obligations_in
 from lapse.admission.reasons import Failure, Reason
 from lapse.errors import InvalidValue
@@ -31,10 +35,13 @@ if TYPE_CHECKING:
     from lapse.admission.gates import Judgement
     from lapse.admission.items import WorkItem
 
-__all__ = ["Budget", "Selection", "owed", "select"]
+__all__ = ["Budget", "Selection", "Selector", "choose", "owed", "select"]
 
 _CRITICAL_WEIGHT = 2
 """w(d) of a critical dependency; any other weighs one (paper, equation 5)."""
+
+_SERVING = frozenset({Kind.OBLIGATION, Kind.FRONTIER})
+"""The kinds that say what is owed."""
 
 _NOT_OWED = frozenset(
     {
@@ -81,6 +88,15 @@ class Budget:
                 raise InvalidValue(name, getattr(self, name), "pass a share above 0, at most 1")
 
 
+class Selector(StrEnum):
+    """How evidence is chosen."""
+
+    SEARCH = "cost_aware_obligation_search_v1"
+    """Rules 3 to 5: the cheapest set that a bounded search finds, starting from the greedy one."""
+    GREEDY = "cost_aware_obligation_greedy_v1"
+    """Rules 3 and 4 alone, as the source's implementation does under the same name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """What was chosen, or why it is not enough.
@@ -103,6 +119,15 @@ class Selection:
     failures: tuple[Failure, ...]
     left: Mapping[str, Reason]
 
+    @property
+    def lacking(self) -> frozenset[str]:
+        """What is required and not supported."""
+        return frozenset(d for o in self.obligations for d in o.required - self.supported)
+
+    def leaving(self, left: Mapping[str, Reason]) -> Selection:
+        """The same choice, with what becomes of the others."""
+        return replace(self, left=left)
+
 
 def owed(judgements: Iterable[Judgement]) -> tuple[tuple[Obligation, ...], frozenset[str]]:
     """What the returning agent owes, and the ids of obligation items that are in doubt."""
@@ -123,6 +148,7 @@ def select(
     judgements: Sequence[Judgement],
     budget: Budget,
     *,
+    selector: Selector = Selector.SEARCH,
     unsafe_relevance: Mapping[str, float] | None = None,
 ) -> Selection:
     """Choose among the eligible items.
@@ -130,10 +156,48 @@ def select(
     Args:
         judgements: every shared item with what speaks against it.
         budget: how much may be shown, and how much has to be covered.
-        unsafe_relevance: choose evidence by these scores in place of rule 3 (see `Policy`).
+        selector: how evidence is chosen.
+        unsafe_relevance: choose evidence by these scores instead (see `Policy`).
     """
-    obligations, doubtful = owed(judgements)
     eligible = {one.item.id: one.item for one in judgements if one.eligible}
+    owes = [one for one in judgements if one.item.kind in _SERVING]
+    candidates = Candidates(eligible.values() if unsafe_relevance is None else ())
+    chosen = choose(
+        owes, eligible, candidates, budget, selector=selector, unsafe_relevance=unsafe_relevance
+    )
+    lacking = chosen.lacking if unsafe_relevance is None else None
+    shown = {item.id for item in chosen.items}
+    return chosen.leaving(
+        {
+            name: Reason.NOT_NEEDED
+            if lacking is not None and lacking.isdisjoint(item.supports)
+            else Reason.OVER_BUDGET
+            for name, item in eligible.items()
+            if name not in shown
+        }
+    )
+
+
+def choose(
+    owes: Iterable[Judgement],
+    eligible: Mapping[str, WorkItem],
+    candidates: Candidates,
+    budget: Budget,
+    *,
+    selector: Selector,
+    unsafe_relevance: Mapping[str, float] | None = None,
+) -> Selection:
+    """Choose, and leave open what becomes of the others.
+
+    Args:
+        owes: the judgements of obligations and frontiers.
+        eligible: every eligible item, by id.
+        candidates: the eligible items that support anything.
+        budget: how much may be shown, and how much has to be covered.
+        selector: how evidence is chosen.
+        unsafe_relevance: choose evidence by these scores instead (see `Policy`).
+    """
+    obligations, doubtful = owed(owes)
     mandatory = [
         eligible[name]
         for obligation in obligations
@@ -149,35 +213,29 @@ def select(
     if len(mandatory) > budget.items or chars > budget.chars:
         failures.append(Failure.MANDATORY_EXCEEDS_BUDGET)
 
-    supported = {d for item in mandatory for d in item.supports}
-    taken = {item.id for item in mandatory}
-    wanted = _weights(obligations)
-    candidates = (item for name, item in eligible.items() if name not in taken)
     room = {"items": budget.items - len(mandatory), "chars": budget.chars - chars}
-    if unsafe_relevance is None:
-        evidence = _greedy(candidates, wanted, supported, **room)
+    wanted = _weights(obligations)
+    if unsafe_relevance is not None:
+        taken = {item.id for item in mandatory}
+        rest = (item for name, item in eligible.items() if name not in taken)
+        evidence = _by_score(rest, unsafe_relevance, **room)
     else:
-        evidence = _by_score(candidates, unsafe_relevance, supported, **room)
-    chosen = [*mandatory, *evidence]
-    chars += sum(len(item.text) for item in evidence)
+        ranks = tuple(greedily(candidates, wanted, **room))
+        names = tuple(rank[3] for rank in ranks)
+        if selector is Selector.SEARCH:
+            names = cheapest(candidates, wanted, ranks, **room)
+        evidence = [eligible[name] for name in names]
+    chosen = (*mandatory, *evidence)
+    supported = frozenset(d for item in evidence for d in item.supports)
     coverage = measure(obligations, supported)
-    failures += _shortfall(chosen, coverage, budget)
-    shown = {item.id for item in chosen}
-    lacking = wanted.keys() - supported if unsafe_relevance is None else None
     return Selection(
-        items=tuple(chosen),
-        chars=chars,
+        items=chosen,
+        chars=chars + sum(len(item.text) for item in evidence),
         obligations=obligations,
-        supported=frozenset(supported),
+        supported=supported,
         coverage=coverage,
-        failures=tuple(failures),
-        left={
-            name: Reason.NOT_NEEDED
-            if lacking is not None and lacking.isdisjoint(item.supports)
-            else Reason.OVER_BUDGET
-            for name, item in eligible.items()
-            if name not in shown
-        },
+        failures=(*failures, *_shortfall(chosen, coverage, budget)),
+        left={},
     )
 
 
@@ -191,47 +249,9 @@ def _weights(obligations: Iterable[Obligation]) -> dict[str, int]:
     return weights
 
 
-def _greedy(
-    candidates: Iterable[WorkItem],
-    wanted: Mapping[str, int],
-    supported: set[str],
-    *,
-    items: int,
-    chars: int,
-) -> list[WorkItem]:
-    """Rules 3 and 4; `supported` grows by what the chosen items support.
-
-    What an item gains only falls as others are chosen, so an item at the top of the heap whose gain
-    is still what it was pushed with is the best there is.
-    """
-    useful: dict[str, WorkItem] = {}
-    heap: list[tuple[float, int, int, str]] = []
-    for item in candidates:
-        gain = _gain(item, wanted, supported)
-        if gain:
-            useful[item.id] = item
-            heap.append(_rank(item, gain))
-    heapq.heapify(heap)
-    chosen: list[WorkItem] = []
-    while heap and len(chosen) < items:
-        _, pushed, _, name = heapq.heappop(heap)
-        item = useful[name]
-        gain = _gain(item, wanted, supported)
-        if not gain or len(item.text) > chars:
-            continue
-        if gain != -pushed:
-            heapq.heappush(heap, _rank(item, gain))
-            continue
-        chosen.append(item)
-        chars -= len(item.text)
-        supported.update(item.supports)
-    return chosen
-
-
 def _by_score(
     candidates: Iterable[WorkItem],
     scores: Mapping[str, float],
-    supported: set[str],
     *,
     items: int,
     chars: int,
@@ -244,26 +264,7 @@ def _by_score(
         if len(item.text) <= chars:
             chosen.append(item)
             chars -= len(item.text)
-            supported.update(item.supports)
     return chosen
-
-
-def _gain(item: WorkItem, wanted: Mapping[str, int], supported: Collection[str]) -> int:
-    gain = 0
-    for dependency in item.supports:  # a loop: asked of every candidate, and twice as fast as sum()
-        if dependency in wanted and dependency not in supported:
-            gain += wanted[dependency]
-    return gain
-
-
-def _rank(item: WorkItem, gain: int) -> tuple[float, int, int, str]:
-    """The order of choice, smallest first.
-
-    Gains are small integers and costs at most a few thousand, so two ratios that differ are two
-    floats that differ, and equal ratios are equal floats.
-    """
-    cost = len(item.text)  # never 0: an item has a text
-    return -gain / cost, -gain, cost, item.id
 
 
 def _shortfall(
