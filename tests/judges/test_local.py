@@ -42,7 +42,7 @@ def test_without_its_runtime_it_says_what_installs_it() -> None:
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", PROGRAM, "llama_cpp"], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "the local planner needs the extra 'local': pip install 'lapse[local]'\n"
+    assert done.stdout == "the local model needs the extra 'local': pip install 'lapse[local]'\n"
 
 
 # --- the model itself ---------------------------------------------------------------------------

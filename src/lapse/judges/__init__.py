@@ -1,7 +1,8 @@
 """Models as witnesses and as writers of requests, local and remote.
 
-A model's answer is I/O, and its words are untrusted. `planning` says what a planner is; the others
-are planners. What needs a model's own library is imported only when it is asked for.
+A model's answer is I/O, and its words are untrusted. `planning` says what a planner is. Proposers
+and pair judges are what `lapse.runtime.Judging` asks through: which items may have lapsed, and
+which have. What needs a model's own library is imported only when it is asked for.
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ from lapse.judges.planning import (
     taken_over,
 )
 from lapse.judges.prompting import Prompting
+from lapse.judges.proposing import AllPairs, DeclaredPremise, SharedEntity, Union
+from lapse.judges.proposing_meaning import Embedded
+from lapse.judges.proposing_words import Bm25
 from lapse.judges.scripted import SCRIPTED, Manner, Scripted
 from lapse.judges.shapes import Shape, shape_of
 from lapse.judges.stand_ins import STAND_INS, StandIn
+from lapse.judges.verifying import DeclaredPremises, InTurn, ScriptedJudge
+from lapse.judges.verifying_models import ModelJudge
 
 __all__ = [
     "COUNTERS",
@@ -33,8 +39,15 @@ __all__ = [
     "SCRIPTED",
     "STAND_IN",
     "STAND_INS",
+    "AllPairs",
+    "Bm25",
     "Counted",
+    "DeclaredPremise",
+    "DeclaredPremises",
+    "Embedded",
+    "InTurn",
     "Manner",
+    "ModelJudge",
     "Move",
     "Offer",
     "Planner",
@@ -43,11 +56,14 @@ __all__ = [
     "Prompting",
     "Refusal",
     "Scripted",
+    "ScriptedJudge",
     "Shape",
+    "SharedEntity",
     "StandIn",
     "Task",
     "TokenCounter",
     "Tokens",
+    "Union",
     "checked",
     "counter_named",
     "planner_named",

@@ -115,6 +115,11 @@ class AnthropicService:
         return f"anthropic:{self.model}"
 
     @property
+    def settings(self) -> tuple[str, ...]:
+        """Where it is served."""
+        return (self._base_url,)
+
+    @property
     def answer_tokens(self) -> int:
         """How long an answer may be."""
         return self._limits.answer_tokens

@@ -120,6 +120,11 @@ class OpenAIService:
         return f"openai:{self.model}"
 
     @property
+    def settings(self) -> tuple[str, ...]:
+        """Where it is served, and the temperature."""
+        return (self._base_url, str(self._temperature))
+
+    @property
     def answer_tokens(self) -> int:
         """How long an answer may be."""
         return self._limits.answer_tokens

@@ -123,6 +123,11 @@ class Service(Protocol):
         ...
 
     @property
+    def settings(self) -> tuple[str, ...]:
+        """What an answer depends on beside model and prompt."""
+        ...
+
+    @property
     def answer_tokens(self) -> int:
         """How long an answer may be."""
         ...

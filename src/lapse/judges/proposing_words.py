@@ -1,0 +1,93 @@
+"""A proposer that ranks later items by the words that they share with an item: Okapi BM25.
+
+The ranking is that of SQLite's full-text index, which the default store brings along anyway: k1 is
+1.2, b is 0.75, words are stemmed as English is, accents do not count, and a word that half of the
+later items have counts for nothing. How rare a word is, is counted over all later items of a
+return.
+
+It cannot see a change in other words than the item's own, and it takes a text that is written
+without spaces for one word.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from lapse.judges.proposing import check_most, later_items, proposed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lapse.admission import Scan, WorkItem
+    from lapse.runtime import Proposal
+
+__all__ = ["Bm25", "WordIndex"]
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+class WordIndex:
+    """Texts that can be ranked by the words of another one. One thread at a time.
+
+    Args:
+        texts: what is ranked.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        apsw: Any = import_module("apsw")  # a database that only who ranks words waits for
+        self._index: Any = apsw.Connection(":memory:")
+        self._index.execute(
+            "CREATE VIRTUAL TABLE said USING fts5"
+            "(text, content = '', tokenize = 'porter unicode61 remove_diacritics 2')"
+        )
+        self._index.executemany(
+            "INSERT INTO said (rowid, text) VALUES (?, ?)", list(enumerate(texts))
+        )
+
+    def ranked(self, text: str) -> list[tuple[int, float]]:
+        """The texts that share a word with this one, as place and score, the best first.
+
+        Of equal scores the smaller place comes first.
+        """
+        words = dict.fromkeys(word.casefold() for word in _WORD.findall(text))
+        if not words:
+            return []
+        asked = " OR ".join(f'"{word}"' for word in words)
+        found: Iterable[tuple[int, float]] = self._index.execute(
+            "SELECT rowid, -bm25(said) FROM said WHERE said MATCH ? ORDER BY 2 DESC, 1", (asked,)
+        )
+        return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """Names the later items whose words speak most of an item; ties by id.
+
+    Attributes:
+        most: how many it names for each.
+    """
+
+    most: int = 8
+
+    def __post_init__(self) -> None:
+        """Refuse a number that is none."""
+        check_most(self.most)
+
+    @property
+    def name(self) -> str:
+        """What it is, with its setting."""
+        return f"bm25-fts5-1 most={self.most}"
+
+    def scan(self, scans: Sequence[Scan]) -> Mapping[str, Proposal]:
+        """See `Proposer`."""
+        later = later_items(scans)
+        names = sorted(later)
+        index = WordIndex([later[name].text for name in names])
+
+        def ranked(older: WorkItem) -> Iterable[str]:
+            return (names[place] for place, _ in index.ranked(older.text))
+
+        return proposed(scans, ranked, self.most)
