@@ -24,6 +24,16 @@ from lapse.admission.cycle import (
     Selected,
     admit,
 )
+from lapse.admission.disputes import (
+    Decision,
+    Dispute,
+    Evidence,
+    Ground,
+    Outranks,
+    disputes_in,
+    resolve,
+    settlement,
+)
 from lapse.admission.endings import Ending, end, lift, put
 from lapse.admission.gates import GATES, Gate, Judgement, Situation, weigh
 from lapse.admission.items import LONGEST_TEXT, LONGEST_VALUE, Epochs, WorkItem, work_items
@@ -52,6 +62,7 @@ from lapse.admission.questions import (
     scans,
 )
 from lapse.admission.reasons import Failure, Fallen, Reason
+from lapse.admission.recovery import lapsed, revive
 from lapse.admission.selection import Budget, Selection, Selector, owed, select
 from lapse.admission.view import (
     Refusal,
@@ -74,14 +85,18 @@ __all__ = [
     "Captured",
     "Checkpoint",
     "Coverage",
+    "Decision",
     "Delta",
     "Departure",
+    "Dispute",
     "Eligible",
     "Ending",
     "Epochs",
+    "Evidence",
     "Failure",
     "Fallen",
     "Gate",
+    "Ground",
     "History",
     "Incomplete",
     "Judged",
@@ -90,6 +105,7 @@ __all__ = [
     "Member",
     "Missing",
     "Obligation",
+    "Outranks",
     "Pair",
     "Policy",
     "Presence",
@@ -116,10 +132,12 @@ __all__ = [
     "cascade",
     "chain_end",
     "difference",
+    "disputes_in",
     "end",
     "explicit",
     "expose",
     "judge",
+    "lapsed",
     "lift",
     "may_replace",
     "measure",
@@ -131,9 +149,12 @@ __all__ = [
     "propose",
     "put",
     "render",
+    "resolve",
+    "revive",
     "scans",
     "select",
     "settle",
+    "settlement",
     "sign",
     "unknown_current",
     "weigh",

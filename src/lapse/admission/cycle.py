@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from lapse.admission.coverage import Coverage, Missing, measure, missing
+from lapse.admission.disputes import Dispute, disputes_in
 from lapse.admission.gates import Judgement, Situation, weigh
 from lapse.admission.lifecycle import (
     History,
@@ -97,17 +98,19 @@ class Screened:
             history.drop(item_id, fallen.reason, fallen.by)
         settle(self.checkpoint.items, history)
         unknown = unknown_current(self.checkpoint.items, history.fallen)
-        return Judged(self.checkpoint, self.policy, history.fallen, unknown)
+        disputes = disputes_in(self.checkpoint.items, history.fallen)
+        return Judged(self.checkpoint, self.policy, history.fallen, unknown, disputes)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What stands and what fell, with the slots whose current value nobody knows."""
+    """What stands and what fell, with the slots that nobody knows about or that are disputed."""
 
     checkpoint: Checkpoint
     policy: Policy
     fallen: Mapping[str, Fallen]
     unknown: tuple[UnknownCurrent, ...]
+    disputes: tuple[Dispute, ...] = ()
 
     def next(self) -> Eligible:
         """Ask the gates."""
@@ -121,17 +124,18 @@ class Judged:
             item_chars=self.policy.item_chars,
         )
         judgements = weigh(items, situation, self.policy.gates)
-        return Eligible(self.checkpoint, self.policy, self.unknown, judgements)
+        return Eligible(self.checkpoint, self.policy, self.unknown, judgements, self.disputes)
 
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Every item with all that speaks against it."""
+    """Every item with all that speaks against it, and the disputes that are open."""
 
     checkpoint: Checkpoint
     policy: Policy
     unknown: tuple[UnknownCurrent, ...]
     judgements: tuple[Judgement, ...]
+    disputes: tuple[Dispute, ...] = ()
 
     @property
     def shared(self) -> tuple[Judgement, ...]:

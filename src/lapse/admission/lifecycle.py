@@ -44,6 +44,8 @@ __all__ = [
     "explicit",
     "in_cycles",
     "in_time",
+    "may_replace",
+    "same_words",
     "unknown_current",
 ]
 
@@ -268,6 +270,11 @@ def in_cycles(successors: Mapping[str, str]) -> list[str]:
     return found
 
 
+def same_words(one: WorkItem, other: WorkItem) -> bool:
+    """Whether two items of a slot say the same: a value, or the text where there is none."""
+    return _words(one) == _words(other)
+
+
 def _settle_slot(history: History, versions: list[WorkItem], ranked: Mapping[str, int]) -> None:
     """Rule 4, over the versions of one slot from the earliest to the latest."""
     holding: list[WorkItem] = []
@@ -289,12 +296,12 @@ def _meet(
         if back and _may_replace(other, item, ranked):
             left.append(other)
             holds = False
-        elif _words(item) == _words(other) and _rests_on(item, other, history):
+        elif same_words(item, other) and _rests_on(item, other, history):
             history.restated[item.id] = other.id  # it adds nothing to what it was concluded from
             history.drop(item.id, Reason.RESTATED, other.id)
             left.append(other)
             holds = False
-        elif _words(item) == _words(other) and (higher or equal or own):
+        elif same_words(item, other) and (higher or equal or own):
             history.restated[other.id] = item.id
             history.drop(other.id, Reason.RESTATED, item.id)
         elif other.id in item.replaces and _may_replace(item, other, ranked):
@@ -319,6 +326,5 @@ def _rests_on(item: WorkItem, other: WorkItem, history: History) -> bool:
 
 
 def _words(item: WorkItem) -> tuple[object, ...]:
-    """What two items have to share to say the same: a value, or the text where there is none."""
     says = (item.value,) if item.value else ("", item.text)
     return says, item.supports, item.required, item.critical, item.scope, item.purposes
