@@ -10,7 +10,7 @@ carry what was sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -63,7 +63,7 @@ class Heard:
             match scanned.get(older, _SILENT):
                 case Exception() as failure:
                     failed[older] = type(failure).__name__
-                case list() | tuple() | set() | frozenset() as found if offered.issuperset(found):
+                case list() | tuple() | set() | frozenset() as found if _are_in(found, offered):
                     if found:
                         named[older] = tuple(sorted(cast("set[str]", set(found))))
                 case _ as other if other is _SILENT:
@@ -117,6 +117,10 @@ class Heard:
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise InvalidValue("heard", value, "pass what Heard.as_json() gives") from None
+
+
+def _are_in(found: Iterable[object], offered: Collection[str]) -> bool:
+    return all(isinstance(name, str) and name in offered for name in found)
 
 
 _SILENT = object()

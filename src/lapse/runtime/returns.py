@@ -10,14 +10,18 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from dataclasses import astuple, dataclass, fields, replace
+from typing import TYPE_CHECKING, cast
 
 from lapse.admission import (
+    Budget,
     Captured,
+    Incomplete,
     Presence,
     Returning,
     Screened,
+    Sealed,
     Selected,
     difference,
     merge,
@@ -34,12 +38,14 @@ from lapse.runtime.workstate import Snapshot, Workstate
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lapse.admission import Blocked, Member, Policy, Sealed
+    from lapse.admission import Blocked, Member, Policy
     from lapse.ledger import Clock, Ids, Instant, Record, Scope, Signer, State
     from lapse.runtime.judging import Judging, Looked
     from lapse.runtime.session import Session
 
 __all__ = ["Returns", "Taken", "in_place", "policy_digest", "stepping"]
+
+_Parts = Mapping[object, object]
 
 _MOST_ROUNDS = 8
 """How often a checkpoint is taken anew because the workspace moved while questions were answered;
@@ -167,8 +173,9 @@ class Returns:
                 workload=workload,
             )
             decided = Decided.of_cycle(ended, basis)
-            if self._end(taken.snapshot, decided, at):
-                return decided, ended, True
+            kept = self._end(taken.snapshot, decided, at)
+            if kept is not None:
+                return (kept, ended, True) if kept is decided else (kept, self.again(kept), False)
         msg = f"the workspace moved {_MOST_ROUNDS} times while the return was decided; begin again"
         raise StoreConflict(msg)
 
@@ -176,22 +183,28 @@ class Returns:
         """A decision taken again from what the ledger held then, and from what was heard then.
 
         Raises:
-            InvalidValue: it was decided under another policy, so it would not be the same.
+            InvalidValue: it would not be the same: it was decided under another policy, or
+                something that it was decided on was purged.
             LedgerNotTrusted: the ledger does not add up to what was decided on.
         """
-        if decided.basis.policy != policy_digest(self._policy):
+        cycle, basis = decided.returning.cycle, decided.basis
+        if basis.policy != policy_digest(self._policy):
             remedy = "open the workspace with the policy of that return, or ask for its view"
-            raise InvalidValue("policy", decided.basis.policy, remedy)
+            raise InvalidValue("policy", basis.policy, remedy)
         with self._session.lock:
             state = self._session.catch_up()
-            left = Departed.of(state.record(decided.basis.left_by))
+            left = Departed.of(state.record(basis.left_by))
             departure = departure_of(self._session.store, left)
-            then = state_at(self._session.store, decided.basis.after)
+            then = state_at(self._session.store, basis.after)
         snapshot = Workstate(self._workstate.tenant).at(then)
         delta = difference(departure, snapshot.items, epoch=snapshot.epoch)
         checkpoint = merge(departure, delta, decided.returning)
-        screened = Captured(checkpoint, self._policy).next()
-        return self._decided(screened, decided.basis.heard)
+        if checkpoint.digest() != decided.checkpoint:
+            remedy = "what it was decided on was purged since; explain() says what is left of it"
+            raise InvalidValue("cycle", cycle, remedy)
+        ended = self._decided(Captured(checkpoint, self._policy).next(), basis.heard)
+        signed = decided.view(snapshot.by_id.get) if isinstance(ended, Sealed) else None
+        return ended if signed is None else replace(ended, signed=signed)
 
     def found(self, state: State, cycle: str) -> Decided | None:
         """The decision of a cycle; None where there is none."""
@@ -228,32 +241,38 @@ class Returns:
 
         return self._session.write(decide)
 
-    def _end(self, snapshot: Snapshot, decided: Decided, at: Instant) -> bool:
-        """Store the decision with the member's step; False when the workspace moved meanwhile."""
+    def _end(self, snapshot: Snapshot, decided: Decided, at: Instant) -> Decided | None:
+        """Store the decision with the member's step.
+
+        Returns:
+            The decision that is stored, which may be one that another took of this very cycle; None
+            when the workspace moved meanwhile, so that nothing was stored.
+        """
         returning = decided.returning
 
-        def decide(state: State) -> tuple[bool, Sequence[Draft]]:
+        def decide(state: State) -> tuple[Decided | None, Sequence[Draft]]:
+            done = self.found(state, returning.cycle)
+            if done is not None:
+                return done, ()
             now = self._workstate.at(state)
             member = now.members.get(replace(returning.who, purpose=None))
-            mine = member is not None and member.presence is Presence.RETURNING
-            if member is None or not mine or member.cycle != returning.cycle:
+            if member is None or (member.presence, member.cycle) != (
+                Presence.RETURNING,
+                returning.cycle,
+            ):
                 msg = f"cycle {returning.cycle!r} was taken over by another return of this member"
                 raise IllegalChange(msg)
             if now.epoch != snapshot.epoch or now.by_id != snapshot.by_id:
-                return False, ()
-            admitted = decided.outcome is None
-            step = (member.admit if admitted else member.block)(epoch=now.epoch, at=at)
-            reason = "admitted" if admitted else "blocked"
-            return True, (
+                return None, ()
+            waits = decided.outcome is Incomplete.BLOCK
+            step = (member.block if waits else member.admit)(epoch=now.epoch, at=at)
+            reason = step.presence.value
+            actor = str(returning.who.principal)
+            salt = self._ids.new()
+            record = decided.record()
+            return decided, (
                 *stepping(state, step, ids=self._ids, reason=reason),
-                *writing(
-                    state,
-                    decided.record(),
-                    at=at,
-                    reason=reason,
-                    actor=str(returning.who.principal),
-                    salt=self._ids.new(),
-                ),
+                *writing(state, record, at=at, reason=reason, actor=actor, salt=salt),
             )
 
         return self._session.write(decide)
@@ -267,29 +286,25 @@ class Returns:
 
 
 def policy_digest(policy: Policy) -> str:
-    """SHA-256, in hex, of a policy; of its gates the names count."""
-    budget = list(astuple(policy.budget))
-    relevance = policy.unsafe_relevance
-    return digest(
-        canonical(
-            [
-                "lapse policy",
-                1,
-                sorted(policy.observers),
-                sorted(policy.kinds),
-                dict(policy.ranks),
-                [gate.name for gate in policy.gates],
-                policy.item_chars,
-                budget,
-                policy.when_incomplete.value,
-                policy.lifetime_us,
-                policy.unsafe_without_inference,
-                None if relevance is None else dict(relevance),
-                policy.unsafe_incomplete_views,
-                policy.unsafe_unbound_experience,
-            ]
-        )
-    )
+    """SHA-256, in hex, of a policy; of its gates, and of what else is no value, the names count."""
+    parts = {part.name: _plain(getattr(policy, part.name)) for part in fields(policy)}
+    return digest(canonical(["lapse policy", 1, parts]))
+
+
+def _plain(value: object) -> object:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return {str(name): _plain(one) for name, one in cast("_Parts", value).items()}
+        case set() | frozenset():
+            return sorted(map(str, cast("Collection[object]", value)))
+        case tuple() | list():
+            return [_plain(one) for one in cast("Collection[object]", value)]
+        case Budget():
+            return [_plain(part) for part in astuple(value)]
+        case _:
+            return str(getattr(value, "name", type(value).__name__))
 
 
 def stepping(state: State, member: Member, *, ids: Ids, reason: str) -> tuple[Draft, ...]:
