@@ -3,7 +3,7 @@
 It knows which remembered things have lapsed, says why, and sits under any agent and over any store.
 """
 
-from lapse.assembly import open, trust, workspace  # noqa: A004 - lapse.open(...) is how it is called
+from lapse.assembly import open, sidecar, trust, workspace  # noqa: A004 - lapse.open(...) is how it is called
 from lapse.contract import A0, A1, A2, A2D, A2DC, A2DG, Consumption, Fix
 from lapse.errors import LapseError
 from lapse.ledger import Record, Scope, Source, Stamp, Status
@@ -24,6 +24,7 @@ __all__ = [
     "Stamp",
     "Status",
     "open",
+    "sidecar",
     "trust",
     "workspace",
 ]

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from lapse.contract import Bounds, EvictionPolicy, FieldRules, Terms
     from lapse.ledger import Anchor, Clock, Ids, Signer, Store, Verifier
     from lapse.runtime import Judging, Memory, Observer, Trust, Workspace
+    from lapse.stores import Sidecar
 
-__all__ = ["open", "open_store", "trust", "workspace"]
+__all__ = ["open", "open_store", "sidecar", "trust", "workspace"]
 
 _REMEDY = "pass a path, 'sqlite:///PATH', 'postgresql://…' or 'memory:'"
 
@@ -66,6 +67,41 @@ def open(  # noqa: A001 - lapse.open(...) is how it is called
         return Memory(store, clock=time, ids=names, policy=policy, observers=observers, trust=trust)
     except BaseException:
         opened.close()  # a ledger that is not trusted is not left open either
+        raise
+
+
+def sidecar(
+    url: str | Path,
+    store: str,
+    *,
+    observer: str = "writer",
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> Sidecar:
+    """Open the ledger that stands beside somebody else's store of memories.
+
+    Args:
+        url: as for `open`; several sidecars, a memory and a workspace may share one ledger.
+        store: the store's name; it stays the same as long as the store does.
+        observer: who vouches for what is written through it.
+        clock: tells the time; the system's when left out.
+        ids: makes up ids; random ones when left out.
+
+    Raises:
+        InvalidValue: the URL names no kind of ledger, or a name is empty.
+        MissingExtra: the ledger's driver is not installed.
+        StoreError: the ledger cannot be opened, or is none of lapse.
+    """
+    from lapse.storage import RandomIds, SystemClock  # noqa: PLC0415 - "import lapse" stays light
+    from lapse.stores import Sidecar  # noqa: PLC0415
+
+    time = SystemClock() if clock is None else clock
+    names = RandomIds() if ids is None else ids
+    opened = open_store(url, ids=names)
+    try:
+        return Sidecar(opened, store, clock=time, ids=names, observer=observer)
+    except BaseException:
+        opened.close()
         raise
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from langgraph.store.base import BaseStore
 
 from lapse.storage import InMemoryStore
 from lapse.stores import Capabilities, OwnStore
+from lapse.stores.langgraph import LangGraphStore
 from lapse.testing import MEMORY_STORE_CASES, ManualClock, Notebook, SequenceIds
 from lapse.testing.memory_store_cases import Place
 
@@ -45,3 +47,18 @@ def test_our_own_ledger(case: Case) -> None:
         return OwnStore(ledger.again(), clock=ManualClock(5), ids=names)
 
     case(place)
+
+
+@each
+@pytest.mark.parametrize("fields", [(), ("text",), ("text", "more")], ids=["", "text", "two"])
+def test_langgraph_in_memory(
+    case: Case, fields: tuple[str, ...], lang_in_memory: Callable[..., BaseStore]
+) -> None:
+    inner, keys = lang_in_memory(*fields), SequenceIds("k")
+    case(lambda: LangGraphStore(inner, ("memories", "ana"), ids=keys))
+
+
+@each
+def test_langgraph_sqlite(case: Case, lang_sqlite: Callable[[], BaseStore]) -> None:
+    keys = SequenceIds("k")
+    case(lambda: LangGraphStore(lang_sqlite(), ("memories", "ana"), ids=keys))

@@ -23,6 +23,7 @@ from lapse.contract import (
 from lapse.ledger import Chapter, JsonObject, Record, Source, State, Store
 from lapse.runtime import Event, Memory, Observer
 from lapse.storage import InMemoryStore
+from lapse.stores import Sidecar
 from lapse.testing import SequenceIds
 from lapse.transports.http import AsyncTransport, Transport
 
@@ -53,6 +54,7 @@ def memories(path: Path) -> None:
     assert_type(memory, Memory)
     with lapse.open("memory:") as inside:
         assert_type(inside, Memory)
+    assert_type(lapse.sidecar(path, "langgraph"), Sidecar)
     assert_type(memory.fixes("POST /x", {"a": 1}, issuer="i"), tuple[Fix, ...])
     assert_type(memory.brief("POST /x", level=Consumption.PATCH), str)
     assert_type(memory.get("i", "slot"), Record | None)

@@ -16,12 +16,13 @@ A crash between the store and the ledger leaves a memory that is not served unti
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lapse.admission import Ending
 from lapse.errors import InvalidValue
 from lapse.ledger import EVERYWHERE, Status
-from lapse.stores.entries import Provenance, item_of, provenance_of
+from lapse.stores.entries import Provenance, is_entry, item_of, provenance_of
 from lapse.stores.reading import LeftOut, Legacy, Reading, Served, Standing, with_created
 
 if TYPE_CHECKING:
@@ -314,31 +315,30 @@ class Guarded:
 def items_of(guarded: Guarded) -> tuple[WorkItem, ...]:
     """The memories of a store as candidates for a return, by what is known of them now.
 
-    What was changed outside, or rests on something that moved, or is gone from the store, is
-    suspended; what ended has ended. Legacy memories are no candidates: nobody vouches for them.
-    What does not fit into one work-state item is left out.
+    Each version that the ledger knows is an item, the ended ones too, so that a view can say what
+    took whose place. The latest is suspended when its text was changed outside. Legacy memories
+    and what is gone from the store are no candidates; nor is what does not fit into one item.
 
     Raises:
         Incapable: the store cannot list.
     """
     guarded.store.capabilities.demand("list_all", guarded.store.name)
     there = list(guarded.store.list())
-    at = guarded.sidecar.now()
-    weighed = guarded.sidecar.weigh(there, at=at)
-    sound = {
-        record.id
-        for standing, record, _ in weighed
-        if record is not None and standing not in (Standing.DRIFT, Standing.MOVED)
-    }
-    return tuple(_items(guarded.sidecar.known(), sound))
+    weighed = guarded.sidecar.weigh(there, at=guarded.sidecar.now())
+    held = {Standing.DRIFT, Standing.MOVED}
+    items: list[WorkItem] = []
+    for memory, (standing, _, _) in zip(there, weighed, strict=True):
+        *earlier, latest = guarded.sidecar.history(memory.external_id) or (None,)
+        if latest is None:
+            continue
+        items += _item(earlier)
+        active = latest.status is Status.ACTIVE
+        items += _item([latest], Status.SUSPENDED if active and standing in held else None)
+    return tuple(items)
 
 
-def _items(records: Iterable[Record], sound: set[str]) -> Iterator[WorkItem]:
+def _item(records: Iterable[Record], status: Status | None = None) -> Iterator[WorkItem]:
     for record in records:
-        held = record.status is Status.ACTIVE and record.id not in sound
-        if record.status is Status.PURGED:
-            continue
-        try:
-            yield item_of(record, status=Status.SUSPENDED if held else None)
-        except InvalidValue:  # empty, or longer than an item may be
-            continue
+        if is_entry(record):  # a tombstone is none any longer
+            with suppress(InvalidValue):  # empty, or longer than an item may be
+                yield item_of(record, status=status)

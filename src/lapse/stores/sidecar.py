@@ -70,6 +70,11 @@ class Sidecar:
         """Give the ledger back; calling it twice does no harm."""
         self._session.store.close()
 
+    @property
+    def ids(self) -> Ids:
+        """What makes up ids here."""
+        return self._ids
+
     def now(self) -> Instant:
         """The instant by this sidecar's clock."""
         return self._clock.now()
@@ -107,6 +112,17 @@ class Sidecar:
         with self._session.lock:
             state = self._caught_up()
             return tuple(state.record(ids[-1]) for ids in self._entries.versions.values())
+
+    def active(self, *, at: Instant, who: Scope = EVERYWHERE) -> tuple[Record, ...]:
+        """The latest records that stand, as far as that is known without asking the store."""
+        with self._session.lock:
+            state = self._caught_up()
+            latest = (state.record(ids[-1]) for ids in self._entries.versions.values())
+            return tuple(
+                record
+                for record in latest
+                if state.usable(record) and record.valid.holds_at(at) and record.scope.admits(who)
+            )
 
     def usable(self, record: Record) -> bool:
         """Whether a record is active and nothing that it rests on moved unreconciled."""
