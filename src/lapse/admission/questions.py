@@ -108,14 +108,16 @@ def scans(checkpoint: Checkpoint, fallen: Collection[str]) -> Iterator[Scan]:
     )
     absence = tuple(sorted(came, key=lambda item: (item.moment, item.id)))
     moments = [item.moment for item in absence]
-    slots = {item.slot for item in absence}
-    after = {0: absence}  # by where it begins: a long absence is not copied for each
+    last = {item.slot: at for at, item in enumerate(absence)}
+    after: dict[int, tuple[WorkItem, ...]] = {}  # a long absence is not copied for each
     for item in checkpoint.items:
         if item.id in fallen or item.kind not in _ASKED_ABOUT:
             continue
         begins = bisect_right(moments, item.moment)
-        later = after.setdefault(begins, absence[begins:])
-        if item.slot in slots:
+        later = after.get(begins)
+        if later is None:
+            later = after[begins] = absence[begins:]
+        if last.get(item.slot, -1) >= begins:
             later = tuple(other for other in later if other.slot != item.slot)
         if later:
             yield Scan(item, later)
