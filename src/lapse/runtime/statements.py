@@ -5,23 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lapse.admission import Ending, WorkItem, end, lift, put
+from lapse.admission import Ending, WorkItem, end, lapsed, lift, put, revive
 from lapse.errors import IllegalChange, InvalidValue
-from lapse.ledger import (
-    LIVE,
-    Kind,
-    writing,
-)
+from lapse.ledger import LIVE, Kind, Status, writing
 from lapse.runtime.saying import Said
 from lapse.runtime.workspace_forms import Notice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lapse.ledger import Clock, Draft, Ids, State
+    from lapse.ledger import Clock, Draft, Ids, Instant, State
     from lapse.runtime.saying import Vouched
     from lapse.runtime.session import Session
-    from lapse.runtime.workstate import Workstate
+    from lapse.runtime.workstate import Snapshot, Workstate
 
 __all__ = ["Statements"]
 
@@ -49,8 +45,12 @@ class Statements:
         self._ids = ids
         self._ranks = ranks
 
-    def write(self, said: Said, vouched: Vouched, item_id: str | None) -> tuple[WorkItem, bool]:
+    def write(
+        self, said: Said, vouched: Vouched, item_id: str | None, *, revives: bool = False
+    ) -> tuple[WorkItem, bool]:
         """Write a statement; gives its item, and whether it is new.
+
+        With `revives`, what fell with the items that it says again stands again.
 
         Raises:
             InvalidValue: as `Said.item` says.
@@ -69,7 +69,10 @@ class Statements:
                 return False, ()
             item = said.item(name, snapshot, self._workstate.tenant, vouched, at)
             salt = self._ids.new()
-            return True, put(state, item, self._ranks, at=at, actor=said.by, salt=salt)
+            drafts = put(state, item, self._ranks, at=at, actor=said.by, salt=salt)
+            if revives:
+                drafts = (*drafts, *self._revived(state, snapshot, item, said.by, at))
+            return True, drafts
 
         with self._session.lock:
             new = self._session.write(decide)
@@ -141,7 +144,8 @@ class Statements:
             if old.status not in LIVE:
                 said = Said.again(old, by, authority)
                 needed = tuple(snapshot.successor(name) for name in said.rests_on)
-                return self.write(replace(said, rests_on=needed), vouched, None)[0]
+                again = replace(said, rests_on=needed)
+                return self.write(again, vouched, None, revives=True)[0]
             self._session.write(lambda state: self._lifted(state, item_id, vouched, by, why))
             return self._workstate.at(self._session.state).item(item_id)
 
@@ -152,7 +156,10 @@ class Statements:
         at = self._clock.now()
         item = snapshot.live(item_id)
         receipt = vouched.issued(Said.again(item, by, ""), (), at)[-1]
-        drafts = lift(state, item_id, receipt, at=at, actor=by, salt=self._ids.new())
+        drafts = (
+            *lift(state, item_id, receipt, at=at, actor=by, salt=self._ids.new()),
+            *self._revived(state, snapshot, item, by, at),
+        )
         notice = Notice(
             id=self._ids.new(),
             what="restored",
@@ -163,6 +170,15 @@ class Statements:
             at=at,
         )
         return None, (*drafts, *self._noticed(state, notice))
+
+    def _revived(
+        self, state: State, snapshot: Snapshot, back: WorkItem, by: str, at: Instant
+    ) -> tuple[Draft, ...]:
+        """What stands again with an item: what was suspended for want of it alone."""
+        changes = self._session.store.changes
+        suspended = (one.id for one in snapshot.items if one.status is Status.SUSPENDED)
+        held = {name for name in suspended if name in lapsed(changes(record=name))}
+        return revive(state, held, back, at=at, actor=by, salt=self._ids.new())
 
     def _noticed(self, state: State, notice: Notice) -> Sequence[Draft]:
         return writing(
