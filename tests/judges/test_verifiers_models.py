@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from lapse.admission import LONGEST_TEXT, Question, Verdict, WorkItem
 from lapse.errors import InvalidValue, LapseError, MalformedMessage, NoVerdict, PeerError, Refused
-from lapse.judges import ModelJudge
+from lapse.judges import JudgeSettings, ModelJudge, judge_named
 from lapse.judges.anthropic_style import AnthropicService
 from lapse.judges.openai_style import OpenAIService
 from lapse.judges.services import Limits, Service
@@ -225,8 +225,21 @@ class Unreached:
 
     name, model, settings, answer_tokens = "fake:m", "m", ("here",), 16
 
+    def __init__(self) -> None:
+        self.open = True
+
+    def close(self) -> None:
+        self.open = False
+
     def ask(self, prompt: object, form: object) -> Any:
         raise AssertionError((prompt, form))
+
+
+def test_closing_a_judge_closes_its_service() -> None:
+    service = Unreached()
+    with ModelJudge(service):
+        assert service.open
+    assert not service.open
 
 
 def test_a_pair_that_does_not_fit_is_refused_whole() -> None:
@@ -312,3 +325,31 @@ def test_nothing_is_shown_that_the_digest_of_an_item_does_not_cover() -> None:
     unconfirmed = replace(OLDER, receipts=())
     assert unconfirmed.digest() == OLDER.digest()
     assert pair_prompt(Question(unconfirmed, LATER)) == pair_prompt(PAIR)
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"), [("openai", openai_answer), ("anthropic", anthropic_answer)]
+)
+def test_a_judge_is_found_by_the_name_of_its_model(
+    service: Any, kind: str, written: Written
+) -> None:
+    service.turns = [written(verdict("stands"))]
+    settings = JudgeSettings(key=SecretStr(KEY), base_url=f"{service.url}/v1", cues=("moves",))
+    assert KEY not in repr(settings)
+    with judge_named(f"{kind}:{MODEL}", settings) as judge:
+        assert judge.name.startswith(f"{kind}:{MODEL} pair-1:")
+        assert judge.verify(PAIR).verdict is Verdict.STANDS
+    assert "moves" in json.dumps(service.asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("oracle", "name one of local, openai:MODEL, anthropic:MODEL"),
+        ("openai:", "name one of"),
+        ("openai:m", "give the key of the service behind openai:m"),
+    ],
+)
+def test_what_cannot_be_asked_says_what_can(name: str, says: str) -> None:
+    with pytest.raises(InvalidValue, match=says):
+        judge_named(name)

@@ -31,9 +31,11 @@ from lapse.judges.shapes import Shape, shape_of
 from lapse.judges.stand_ins import STAND_INS, StandIn
 from lapse.judges.verifying import DeclaredPremises, InTurn, ScriptedJudge
 from lapse.judges.verifying_models import ModelJudge
+from lapse.judges.verifying_named import JUDGE_NAMES, JudgeSettings, judge_named
 
 __all__ = [
     "COUNTERS",
+    "JUDGE_NAMES",
     "NO_TOKENS",
     "PLANNER_NAMES",
     "SCRIPTED",
@@ -46,6 +48,7 @@ __all__ = [
     "DeclaredPremises",
     "Embedded",
     "InTurn",
+    "JudgeSettings",
     "Manner",
     "ModelJudge",
     "Move",
@@ -66,6 +69,7 @@ __all__ = [
     "Union",
     "checked",
     "counter_named",
+    "judge_named",
     "planner_named",
     "shape_of",
     "taken_over",

@@ -132,6 +132,10 @@ class Service(Protocol):
         """How long an answer may be."""
         ...
 
+    def close(self) -> None:
+        """Give connections or memory back."""
+        ...
+
     def ask(self, prompt: Prompt, form: Form) -> Answer:
         """The answer, whole or cut.
 

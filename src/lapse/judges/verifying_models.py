@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from lapse.admission import Question, Verdict
 from lapse.errors import InvalidValue, NoRequest, NoVerdict
@@ -51,7 +51,7 @@ class _Settings:
 
 
 class ModelJudge:
-    """Asks a model. It keeps nothing between pairs; called from one thread.
+    """Asks a model. It keeps nothing between pairs; one thread at a time; close it, or use `with`.
 
     An answer that is no verdict is asked for again, then it is an error. A pair that does not fit
     is refused, and nothing is cut off: half a note means something else.
@@ -87,6 +87,18 @@ class ModelJudge:
         asked = [list(service.settings), instructions(cues), dict(self._form.schema)]
         told = digest(canonical([*asked, service.answer_tokens]))
         self._name = f"{service.name} {PAIR_PROMPT}:{told[:16]}"
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the service."""
+        self._service.close()
 
     @property
     def name(self) -> str:
