@@ -25,6 +25,7 @@ from lapse.cli.output import (
 )
 from lapse.cli.preflight import preflight
 from lapse.cli.signing import Alias, Epoch, Issuer, Sign, aliases_of, signing_of
+from lapse.cli.workspace import add_workspace
 from lapse.errors import InvalidValue, MissingExtra
 
 __all__ = ["app", "main"]
@@ -40,6 +41,7 @@ app.add_typer(ledger.app, name="ledger")
 app.command()(gateway)
 app.command(name="mcp-proxy")(mcp_proxy)
 app.command()(preflight)
+add_workspace(app)
 
 _DEMOS = "lapse.demos"
 """The entry-point group under which a distribution offers demonstrations."""

@@ -1,0 +1,301 @@
+"""`lapse record`, `supersede`, `revoke`, `close`, `dispute`, `restore`: what is said and unsaid."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from lapse.cli.output import Format, FormatOption, errors_explained, print_json, say
+from lapse.cli.stores import DEFAULT_STORE, AnchorOption, KeyOption, StoreOption
+from lapse.cli.workspace_options import (
+    Authority,
+    LookedAt,
+    NewStore,
+    Observer,
+    Tenant,
+    Why,
+    Writer,
+    id_in,
+    workspace_at,
+)
+from lapse.errors import InvalidValue
+from lapse.ledger import Kind, Scope, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lapse.admission import WorkItem
+    from lapse.runtime import Changing, Notice
+
+__all__ = ["close", "dispute", "record", "restore", "revoke", "supersede"]
+
+_KINDS = tuple(kind.value for kind in Kind if kind is not Kind.FIX)
+
+Item = Annotated[str, typer.Argument(help="The item's id, or enough of its beginning.")]
+Text = Annotated[str, typer.Argument(help="What is said.")]
+Supports = Annotated[
+    list[str] | None,
+    typer.Option("--supports", help="A dependency that it is evidence for; may be repeated."),
+]
+RestsOn = Annotated[
+    list[str] | None,
+    typer.Option("--rests-on", help="An item that it rests on, as it is now; may be repeated."),
+]
+Assumes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--assumes", help="An item whose slot it takes for granted, whoever fills it; repeatable."
+    ),
+]
+Value = Annotated[
+    str, typer.Option("--value", help="What the slot is worth by it, for those who assume it.")
+]
+Attributes = Annotated[
+    str | None, typer.Option("--attributes", help="Further state, as a JSON object.")
+]
+
+
+def record(
+    text: Text,
+    slot: Annotated[
+        str, typer.Option(help="What it is about; a later statement of the slot is a version.")
+    ],
+    by: Writer,
+    store: NewStore = DEFAULT_STORE,
+    tenant: Tenant = None,
+    kind: Annotated[str, typer.Option(help=f"One of {', '.join(_KINDS)}.")] = "fact",
+    observer: Observer = "",
+    looked_at: LookedAt = None,
+    authority: Authority = "",
+    role: Annotated[
+        str | None, typer.Option("--for-role", help="Who may see it; left out: every role.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--for-task", help="The task it belongs to; left out: any.")
+    ] = None,
+    purposes: Annotated[
+        list[str] | None, typer.Option("--for-purpose", help="For which purpose; repeatable.")
+    ] = None,
+    supports: Supports = None,
+    rests_on: RestsOn = None,
+    assumes: Assumes = None,
+    replaces: Annotated[
+        list[str] | None, typer.Option(help="An item that it takes the place of; repeatable.")
+    ] = None,
+    obligation: Annotated[
+        str, typer.Option(help="The obligation that is opened, or whose progress is told.")
+    ] = "",
+    required: Annotated[
+        list[str] | None, typer.Option(help="What the obligation needs; repeatable.")
+    ] = None,
+    critical: Annotated[
+        list[str] | None,
+        typer.Option(help="What it needs so much that nothing is shown without; repeatable."),
+    ] = None,
+    value: Value = "",
+    attributes: Attributes = None,
+    item_id: Annotated[
+        str | None, typer.Option("--id", help="An id of your own, to repeat the command safely.")
+    ] = None,
+    anchor: AnchorOption = None,
+    anchor_key: KeyOption = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Write a statement into the workspace, with the evidence for it."""
+    with workspace_at(
+        store, tenant=tenant, anchor=anchor, anchor_key=anchor_key, new=True
+    ) as workspace:
+        if kind not in _KINDS:
+            raise InvalidValue("--kind", kind, f"pick one of {', '.join(_KINDS)}")
+
+        def ids(names: Sequence[str] | None) -> list[str]:
+            return [id_in(workspace, name) for name in names or ()]
+
+        needed = list(dict.fromkeys([*(required or ()), *(critical or ())]))
+        item = workspace.record(
+            text,
+            slot=slot,
+            by=by,
+            kind=Kind(kind),
+            authority=authority,
+            scope=Scope(role=role, task=task),
+            purposes=purposes or (),
+            supports=supports or (),
+            rests_on=ids(rests_on),
+            assumes=ids(assumes),
+            replaces=ids(replaces),
+            obligation=obligation,
+            required=needed,
+            critical=critical or (),
+            value=value,
+            attributes=_object(attributes) or {},
+            observer=observer,
+            source=_source(looked_at),
+            item_id=item_id,
+        )
+    _written(item, format_, f"Recorded {item.id} in revision {item.epochs.since}.")
+    if format_ is Format.TABLE and not observer:
+        say("Nobody vouches for it, so it is shown to nobody: --observer NAME, or 'lapse restore'.")
+
+
+def supersede(
+    item: Item,
+    text: Text,
+    by: Writer,
+    store: StoreOption = DEFAULT_STORE,
+    tenant: Tenant = None,
+    observer: Observer = "",
+    looked_at: LookedAt = None,
+    authority: Authority = "",
+    supports: Supports = None,
+    rests_on: RestsOn = None,
+    value: Value = "",
+    attributes: Attributes = None,
+    anchor: AnchorOption = None,
+    anchor_key: KeyOption = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Say something else in place of an item; what rests on it is suspended."""
+    with workspace_at(store, tenant=tenant, anchor=anchor, anchor_key=anchor_key) as workspace:
+        old = id_in(workspace, item)
+        changing: Changing = {
+            "authority": authority,
+            "value": value,
+            "observer": observer,
+            "source": _source(looked_at),
+        }
+        if supports:
+            changing["supports"] = supports
+        if rests_on:
+            changing["rests_on"] = [id_in(workspace, name) for name in rests_on]
+        if (given := _object(attributes)) is not None:
+            changing["attributes"] = given
+        new = workspace.supersede(old, text, by=by, **changing)
+    _written(new, format_, f"{new.id} takes the place of {old}.")
+
+
+def revoke(
+    item: Item,
+    by: Writer,
+    store: StoreOption = DEFAULT_STORE,
+    tenant: Tenant = None,
+    why: Why = "",
+    authority: Authority = "",
+    anchor: AnchorOption = None,
+    anchor_key: KeyOption = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Say that an item was never true; what rests on it is suspended."""
+    with workspace_at(store, tenant=tenant, anchor=anchor, anchor_key=anchor_key) as workspace:
+        notice = workspace.revoke(id_in(workspace, item), by=by, why=why, authority=authority)
+    _noticed(notice, format_)
+
+
+def close(
+    item: Item,
+    by: Writer,
+    store: StoreOption = DEFAULT_STORE,
+    tenant: Tenant = None,
+    why: Why = "",
+    authority: Authority = "",
+    anchor: AnchorOption = None,
+    anchor_key: KeyOption = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Say that an item was true and is over; what rests on it is suspended."""
+    with workspace_at(store, tenant=tenant, anchor=anchor, anchor_key=anchor_key) as workspace:
+        notice = workspace.close(id_in(workspace, item), by=by, why=why, authority=authority)
+    _noticed(notice, format_)
+
+
+def dispute(
+    item: Item,
+    by: Writer,
+    store: StoreOption = DEFAULT_STORE,
+    tenant: Tenant = None,
+    why: Why = "",
+    anchor: AnchorOption = None,
+    anchor_key: KeyOption = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Say that an item is contradicted; nobody is shown it until that is decided."""
+    with workspace_at(store, tenant=tenant, anchor=anchor, anchor_key=anchor_key) as workspace:
+        notice = workspace.dispute(id_in(workspace, item), by=by, why=why)
+    _noticed(notice, format_)
+
+
+def restore(
+    item: Item,
+    by: Writer,
+    observer: Annotated[str, typer.Option(help="Who has seen that it is so, and vouches for it.")],
+    store: StoreOption = DEFAULT_STORE,
+    tenant: Tenant = None,
+    why: Why = "",
+    looked_at: LookedAt = None,
+    authority: Authority = "",
+    anchor: AnchorOption = None,
+    anchor_key: KeyOption = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Let an item stand again, for a receipt; what has ended is said again in a new item."""
+    with workspace_at(store, tenant=tenant, anchor=anchor, anchor_key=anchor_key) as workspace:
+        old = id_in(workspace, item)
+        stands = workspace.restore(
+            old,
+            by=by,
+            observer=observer,
+            why=why,
+            authority=authority,
+            source=_source(looked_at),
+        )
+    again = f"{old} stands again." if stands.id == old else f"{stands.id} says {old} again."
+    _written(stands, format_, again)
+
+
+def _written(item: WorkItem, format_: Format, sentence: str) -> None:
+    from lapse.server.workspace_told import Written
+
+    if format_ is Format.JSON:
+        print_json(Written.of(item).model_dump())
+        return
+    say(sentence)
+    if item.status.value == "disputed":
+        say("It is disputed: its authority does not suffice to take that place.")
+    say(f"Next: 'lapse why {item.id}' tells its story, 'lapse status' how the workspace stands.")
+
+
+def _noticed(notice: Notice, format_: Format) -> None:
+    from lapse.server.workspace_told import Notices
+
+    if format_ is Format.JSON:
+        print_json(Notices.of(notice).model_dump())
+        return
+    first, *more = notice.items
+    say(f"{first} is {notice.what} in revision {notice.epoch}.")
+    if more:
+        say(f"Suspended with it: {', '.join(more)}.")
+    say(f"Next: 'lapse why {first}' tells its story, 'lapse restore {first}' lets it stand again.")
+
+
+def _source(looked_at: str | None) -> Source | None:
+    return None if looked_at is None else Source.probe("look", looked_at)
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    """A JSON object from the command line.
+
+    Raises:
+        InvalidValue: it is none.
+    """
+    if text is None:
+        return None
+    with errors_explained():
+        try:
+            value: object = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            return cast("dict[str, Any]", value)
+        raise InvalidValue("--attributes", text, "pass a JSON object")
