@@ -84,11 +84,13 @@ def test_putting_over_a_key_supersedes_and_keeps_the_loser(store: GuardedStore) 
 
 
 def test_the_loser_that_was_there_before_us_is_kept(inner: BaseStore, beside: Beside) -> None:
-    inner.put(ANA, "town", {"text": "Lyon"})
+    inner.put(ANA, "town", {"text": "Lyon", "since": 2019})
     store = GuardedStore(inner, beside("langgraph"))
-    store.put(ANA, "town", {"text": "Nice"})
-    texts = [(r.content["text"], r.content["writer"]) for r in store.history(ANA, "town")]
-    assert texts == [("Lyon", "unknown"), ("Nice", "agent")]
+    store.put(ANA, "town", {"text": "Lyon", "since": 2024})
+    values = [
+        (r.content["metadata"]["since"], r.content["writer"]) for r in store.history(ANA, "town")
+    ]
+    assert values == [(2019, "unknown"), (2024, "agent")]
 
 
 def test_created_at_survives_an_overwrite(store: GuardedStore, clock: ManualClock) -> None:

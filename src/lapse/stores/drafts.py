@@ -121,7 +121,7 @@ def remembered(
     """
     latest = entries.latest(memory.external_id, state)
     drafts: list[Draft] = []
-    if before is not None and before.text_sha256 != memory.text_sha256:
+    if before is not None and _says(before) != _says(memory):
         standing = judged(before, latest, state, at=act.at, who=EVERYWHERE)
         if standing in (Standing.LEGACY, Standing.DRIFT):
             latest, drafts = _lost(state, entries, before, latest, act)
@@ -243,6 +243,10 @@ def _lost(
         *(_ends(state, replaced, Ending.SUPERSEDED, act, by=record.id, why="") if replaced else ()),
     ]
     return record, drafts
+
+
+def _says(memory: Remembered) -> tuple[str, object]:
+    return memory.text, memory.metadata
 
 
 def _again(latest: Record, memory: Remembered, said: Provenance, act: Act) -> bool:
