@@ -221,10 +221,10 @@ def resolve(
     losers = [side.id for side in sides if side.id not in again]
     reason = _REASONS[type(ground)]
     drafts = writing(state, settled.record(), at=at, reason=reason, actor=actor, salt=salt)
-    if again:  # what rests on them rests on what says them again
-        parts = tuple(Part.of(name, {"by": settled.id}, salt=salt) for name in again)
-        kind, told = ChangeKind.SUPERSEDED, Ending.SUPERSEDED.value
-        drafts += (Draft(kind=kind, at=at, reason=told, actor=actor, parts=parts),)
+    # What rests on the winner is not suspended: it rests on what says it again.
+    parts = tuple(Part.of(name, {"by": settled.id}, salt=salt) for name in again)
+    kind, told = ChangeKind.SUPERSEDED, Ending.SUPERSEDED.value
+    drafts += (Draft(kind=kind, at=at, reason=told, actor=actor, parts=parts),)
     if losers:
         ending = Ending.SUPERSEDED
         drafts += end(state, losers, ending, at=at, actor=actor, salt=salt, by=settled.id)

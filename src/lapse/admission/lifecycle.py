@@ -5,7 +5,8 @@
 2. An item whose interval of instants or of revisions does not cover the return does not stand; one
    that holds later does not act on others yet.
 3. A link replaces what it names, and needs the writer or at least the authority of what is
-   replaced. Over what has ended already nobody's authority is needed.
+   replaced. Over what has ended already nobody's authority is needed. A link to the same words of
+   its slot restates them, whatever was said in between.
 4. Without a link, a later item of a slot replaces an earlier one of the same writer or of lower
    authority; the same words again restate it, unless they rest on it: then they add nothing; a
    lower authority changes nothing; equals who differ are both out until a later item replaces
@@ -83,6 +84,11 @@ class History:
     def drop(self, item_id: str, reason: Reason, by: str = "") -> None:
         """Let an item fall, unless it has fallen already."""
         self.fallen.setdefault(item_id, Fallen(reason, by))
+
+    def restate(self, item_id: str, by: str) -> None:
+        """Note which item says another's words; the first one counts, and no chain is a circle."""
+        if item_id not in self.restated and chain_end(self.restated, by) != item_id:
+            self.restated[item_id] = by
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +249,9 @@ def _follow_links(
     for name in in_cycles({name: item.id for name, item in latest.items()}):
         history.drop(name, Reason.CYCLE, latest[name].id)
     for name, item in latest.items():
+        target = by_id[name]
+        if item.slot == target.slot and name not in item.rests_on and same_words(item, target):
+            history.restate(name, item.id)
         history.drop(name, Reason.SUPERSEDED, item.id)
 
 
@@ -297,12 +306,12 @@ def _meet(
             left.append(other)
             holds = False
         elif same_words(item, other) and _rests_on(item, other, history):
-            history.restated[item.id] = other.id  # it adds nothing to what it was concluded from
+            history.restate(item.id, other.id)  # it adds nothing to what it was concluded from
             history.drop(item.id, Reason.RESTATED, other.id)
             left.append(other)
             holds = False
         elif same_words(item, other) and (higher or equal or own):
-            history.restated[other.id] = item.id
+            history.restate(other.id, item.id)
             history.drop(other.id, Reason.RESTATED, item.id)
         elif other.id in item.replaces and _may_replace(item, other, ranked):
             continue  # the link has decided

@@ -86,6 +86,14 @@ def test_rule_2_a_premise_that_moved_carries_nothing_any_further() -> None:
     }
 
 
+def test_rule_2_one_premise_of_two_is_enough() -> None:
+    desk = statement("desk")
+    both = assuming("both", SUNRISE, desk)
+    riverside = hotel("h1", "riverside", epoch=4)
+    assert told(SUNRISE, desk, both, riverside)["both"] == ("premise_changed", "h1")
+    assert told(SUNRISE, desk, both) == {}
+
+
 def test_rule_5_a_premise_that_is_what_it_was_carries_again() -> None:
     riverside, back = hotel("h1", "riverside", epoch=4), hotel("h2", "sunrise", epoch=5)
     assert told(SUNRISE, PICKUP, DRIVER, riverside, back) == {
