@@ -120,7 +120,13 @@ def test_the_same_statement_under_one_id_is_written_once(town: Town) -> None:
     own = town.says("e", kind=Kind.EXPERIENCE, scope=Scope(), rests_on=["a"])
     assert town.says("e", kind=Kind.EXPERIENCE, scope=Scope(), rests_on=["a"]) == own
     assert town.work.store.head().seq == length + 1
-    for other in ({"supports": ["c"]}, {"slot": "b"}, {"by": "A3"}, {"scope": Scope()}):
+    others: list[dict[str, Any]] = [
+        {"supports": ["c"]},
+        {"slot": "b"},
+        {"by": "A3"},
+        {"scope": Scope()},
+    ]
+    for other in others:
         with pytest.raises(IllegalChange, match="another id"):
             town.says("a", "so it is", **({"supports": ["c", "d"]} | other))
 
@@ -298,6 +304,73 @@ def test_what_stands_is_not_restored_and_nobody_restores_without_evidence(town: 
         town.work.restore("a", by="A2", observer="")
 
 
+# -- disputes ------------------------------------------------------------------------------------
+
+
+def contested(town: Town, **more: Any) -> None:
+    """Two writers say different things about one slot, and one item rests on the first."""
+    town.says("a", "it is red", slot="colour", by="A2", **more)
+    town.says("on a", rests_on=["a"])
+    town.says("b", "it is blue", slot="colour", by="A3")
+
+
+def test_a_dispute_shows_both_sides_and_is_not_settled_by_who_came_last(town: Town) -> None:
+    contested(town)
+    (dispute,) = town.work.status().disputes
+    assert (dispute.slot, dispute.sides, dispute.stands) == ("colour", ("a", "b"), "")
+    with pytest.raises(InvalidValue, match="pass evidence or a decision"):
+        town.work.resolve("b", by="A3")
+
+
+@pytest.mark.parametrize(
+    ("ground", "reason"),
+    [
+        ({"observer": "booking-desk"}, "resolved_by_evidence"),
+        ({"authority": "user"}, "resolved_by_decision"),
+    ],
+)
+def test_a_dispute_is_resolved_by_evidence_or_by_decision(
+    town: Town, ground: dict[str, Any], reason: str
+) -> None:
+    contested(town)
+    town.clock.advance(seconds=1)
+    settled = town.work.resolve("a", by="boss", why="I looked", **ground)
+    assert (settled.text, settled.replaces, settled.status) == (
+        "it is red",
+        ("a", "b"),
+        Status.ACTIVE,
+    )
+    story = item(town, settled.id)
+    assert story.chapters[0].reason == reason
+    assert [(one.what, one.by, one.why) for one in story.notices] == [
+        ("resolved", "boss", "I looked")
+    ]
+    assert statuses(town, "a", "b", "on a") == ["superseded", "superseded", "active"]
+    assert town.work.status().disputes == ()
+    assert story.fallen is None
+
+
+def test_a_higher_authority_decides_what_was_disputed(town: Town) -> None:
+    town.says("a", "it is red", slot="colour", authority="user")
+    town.says("b", "it is blue", slot="colour", by="A3")
+    town.work.dispute("a", by="A3")
+    settled = town.work.resolve("a", by="A2")
+    assert (settled.writer, settled.authority) == ("A2", "user")
+
+
+def test_an_unknown_observer_resolves_nothing(town: Town) -> None:
+    contested(town)
+    town.clock.advance(seconds=1)
+    with pytest.raises(InvalidValue, match="accepted observer"):
+        town.work.resolve("a", by="boss", observer="somebody")
+
+
+def test_what_is_in_no_dispute_is_not_resolved(town: Town) -> None:
+    town.says("a")
+    with pytest.raises(InvalidValue, match=r"^winner is 'a'"):
+        town.work.resolve("a", by="boss", authority="user")
+
+
 # -- several tenants -----------------------------------------------------------------------------
 
 
@@ -348,6 +421,7 @@ def test_every_decision_is_told(store: InMemoryStore) -> None:
     assert [(event.what, event.record) for event in heard] == [
         ("recorded", "a"),
         ("recorded", "b"),
+        ("recorded", "w-3"),
         ("superseded", "a"),
         ("revoked", "b"),
         ("departed", None),

@@ -7,27 +7,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lapse.admission import (
-    Checkpoint,
+    Dispute,
     Judgement,
     Obligation,
     Reason,
     Returning,
     UnknownCurrent,
-    explicit,
+    disputes_in,
     measure,
     missing,
     obligations_in,
     owed,
-    settle,
     unknown_current,
 )
 from lapse.errors import UnknownRecord
-from lapse.ledger import Kind, Scope, Status, story
+from lapse.ledger import Kind, Status, story
 from lapse.runtime.workspace_forms import Notice
 
 if TYPE_CHECKING:
     from lapse.admission import Coverage, Failure, Fallen, Incomplete, Member, Missing, WorkItem
-    from lapse.ledger import Chapter, Clock, State
+    from lapse.ledger import Chapter, Clock, Scope, State
     from lapse.runtime.decided import Decided, Spent
     from lapse.runtime.returns import Returns
     from lapse.runtime.session import Session
@@ -47,6 +46,7 @@ class Standing:
         members: those who ever left, and where they are.
         obligations: what is open, and stands by the workspace's own history.
         disputed: ids of items that are disputed.
+        disputes: slots about which the workspace says different things.
         suspended: ids of items that are suspended, or held because a source moved.
         unknown: slots whose old value is dead and whose new one nobody knows.
     """
@@ -57,6 +57,7 @@ class Standing:
     members: tuple[Member, ...]
     obligations: tuple[Obligation, ...]
     disputed: tuple[str, ...]
+    disputes: tuple[Dispute, ...]
     suspended: tuple[str, ...]
     unknown: tuple[UnknownCurrent, ...]
 
@@ -150,7 +151,7 @@ class Explaining:
         """
         with self._session.lock:
             snapshot = self._workstate.at(self._session.catch_up())
-        fallen = self._fallen(snapshot)
+        fallen = snapshot.fallen(self._ranks, self._clock.now())
         counts = dict.fromkeys(Status, 0)
         for item in snapshot.items:
             counts[item.status] += 1
@@ -162,6 +163,7 @@ class Explaining:
             members=tuple(snapshot.members.values()),
             obligations=obligations_in(open_items),
             disputed=_of(snapshot, Status.DISPUTED),
+            disputes=disputes_in(snapshot.items, fallen),
             suspended=_of(snapshot, Status.SUSPENDED),
             unknown=unknown_current(snapshot.items, fallen),
         )
@@ -205,20 +207,8 @@ class Explaining:
             notices=tuple(
                 sorted((n for n in told if item.id in n.items), key=lambda notice: notice.epoch)
             ),
-            fallen=self._fallen(snapshot).get(item.id),
+            fallen=snapshot.fallen(self._ranks, self._clock.now()).get(item.id),
         )
-
-    def _fallen(self, snapshot: Snapshot) -> Mapping[str, Fallen]:
-        """What does not stand now, by the workspace's own history."""
-        nobody = Scope(tenant=self._workstate.tenant, principal="-", role="-", purpose="-")
-        returning = Returning(cycle="-", who=nobody, epoch=snapshot.epoch, at=self._clock.now())
-        items = tuple(sorted(snapshot.items, key=lambda item: item.id))
-        checkpoint = Checkpoint(
-            returning=returning, departure="", departed=snapshot.epoch, items=items
-        )
-        history = explicit(checkpoint, self._ranks)
-        settle(items, history)
-        return history.fallen
 
 
 def _of(snapshot: Snapshot, status: Status) -> tuple[str, ...]:

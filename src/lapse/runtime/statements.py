@@ -5,18 +5,37 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lapse.admission import Ending, WorkItem, end, lapsed, lift, put, revive
+from lapse.admission import (
+    Decision,
+    Ending,
+    Evidence,
+    Ground,
+    Outranks,
+    Reason,
+    WorkItem,
+    disputes_in,
+    end,
+    lapsed,
+    lift,
+    put,
+    resolve,
+    revive,
+    settlement,
+)
 from lapse.errors import IllegalChange, InvalidValue
 from lapse.ledger import LIVE, Kind, Status, writing
+from lapse.runtime.events import Event
 from lapse.runtime.saying import Said
 from lapse.runtime.workspace_forms import Notice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lapse.admission import Policy
     from lapse.ledger import Clock, Draft, Ids, Instant, State
     from lapse.runtime.saying import Vouched
     from lapse.runtime.session import Session
+    from lapse.runtime.telling import Telling
     from lapse.runtime.workstate import Snapshot, Workstate
 
 __all__ = ["Statements"]
@@ -28,7 +47,7 @@ _NEEDS_AUTHORITY = frozenset({Ending.REVOKED, Ending.CLOSED})
 class Statements:
     """The writes of one workspace. Safe to call from several threads."""
 
-    __slots__ = ("_clock", "_ids", "_ranks", "_session", "_workstate")
+    __slots__ = ("_clock", "_ids", "_policy", "_session", "_telling", "_workstate")
 
     def __init__(
         self,
@@ -37,20 +56,22 @@ class Statements:
         *,
         clock: Clock,
         ids: Ids,
-        ranks: Mapping[str, int],
+        policy: Policy,
+        telling: Telling,
     ) -> None:
         self._session = session
         self._workstate = workstate
         self._clock = clock
         self._ids = ids
-        self._ranks = ranks
+        self._policy = policy
+        self._telling = telling
 
     def write(
-        self, said: Said, vouched: Vouched, item_id: str | None, *, revives: bool = False
-    ) -> tuple[WorkItem, bool]:
-        """Write a statement; gives its item, and whether it is new.
+        self, said: Said, vouched: Vouched, item_id: str | None, *, told: str = "recorded"
+    ) -> WorkItem:
+        """Write a statement.
 
-        With `revives`, what fell with the items that it says again stands again.
+        As ``restored``, what fell with the items that it says again stands again.
 
         Raises:
             InvalidValue: as `Said.item` says.
@@ -69,14 +90,17 @@ class Statements:
                 return False, ()
             item = said.item(name, snapshot, self._workstate.tenant, vouched, at)
             salt = self._ids.new()
-            drafts = put(state, item, self._ranks, at=at, actor=said.by, salt=salt)
-            if revives:
+            drafts = put(state, item, self._policy.ranks, at=at, actor=said.by, salt=salt)
+            if told == "restored":
                 drafts = (*drafts, *self._revived(state, snapshot, item, said.by, at))
             return True, drafts
 
         with self._session.lock:
             new = self._session.write(decide)
-            return self._workstate.at(self._session.state).item(name), new
+            item = self._workstate.at(self._session.state).item(name)
+        if new:
+            self._tell(told, item.status.value, name)
+        return item
 
     def replace(
         self, item_id: str, by: str, changed: Mapping[str, Any], vouched: Vouched
@@ -90,8 +114,11 @@ class Statements:
         """
         with self._session.lock:
             old = self._workstate.at(self._session.catch_up()).live(item_id)
-            said = replace(Said.again(old, by, ""), **changed)
-            return self.write(said, vouched, None)[0]
+        said = replace(Said.again(old, by, ""), **changed)
+        item = self.write(said, vouched, None)
+        if item.status is Status.ACTIVE:
+            self._tell("superseded", "superseded", item_id)
+        return item
 
     def end(self, item_id: str, ending: Ending, *, by: str, authority: str, why: str) -> Notice:
         """Let an item stop standing, and suspend what rests on it.
@@ -124,7 +151,11 @@ class Statements:
             )
             return notice, (*drafts, *self._noticed(state, notice))
 
-        return self._session.write(decide)
+        notice = self._session.write(decide)
+        self._tell(ending.value, ending.value, item_id)
+        for one in notice.items[1:]:
+            self._tell("suspended", Reason.DEPENDENCY_LAPSED.value, one)
+        return notice
 
     def restore(
         self, item_id: str, vouched: Vouched, *, by: str, authority: str, why: str
@@ -141,13 +172,70 @@ class Statements:
         with self._session.lock:
             snapshot = self._workstate.at(self._session.catch_up())
             old = snapshot.item(item_id)
-            if old.status not in LIVE:
-                said = Said.again(old, by, authority)
-                needed = tuple(snapshot.successor(name) for name in said.rests_on)
-                again = replace(said, rests_on=needed)
-                return self.write(again, vouched, None, revives=True)[0]
+        if old.status not in LIVE:
+            said = Said.again(old, by, authority)
+            needed = tuple(snapshot.successor(name) for name in said.rests_on)
+            return self.write(replace(said, rests_on=needed), vouched, None, told="restored")
+        with self._session.lock:
             self._session.write(lambda state: self._lifted(state, item_id, vouched, by, why))
-            return self._workstate.at(self._session.state).item(item_id)
+            item = self._workstate.at(self._session.state).item(item_id)
+        self._tell("restored", "confirmed", item_id)
+        return item
+
+    def resolve(
+        self, winner: str, vouched: Vouched, *, by: str, authority: str | None, why: str
+    ) -> WorkItem:
+        """Let one side of a dispute hold from now on: by evidence, by decision, or by its rank.
+
+        Raises:
+            InvalidValue: the item is in no dispute, or nothing decides for it; the message says
+                what would.
+            UnknownRecord: this workspace has no such item.
+            StoreError: nothing was written.
+        """
+        _check_named("by", by)
+        name = self._ids.new()
+
+        def decide(state: State) -> tuple[tuple[str, ...], Sequence[Draft]]:
+            snapshot = self._workstate.at(state)
+            at = self._clock.now()
+            won = snapshot.live(winner, "winner")
+            sides = self._sides(snapshot, won, at)
+            ground: Ground = Outranks() if authority is None else Decision(by, authority)
+            if vouched.observer:
+                receipt = vouched.issued(Said.again(won, by, ""), (), at)[-1]
+                ground = Evidence(receipt, self._policy.observers)
+            epoch, ranks = snapshot.epoch + 1, self._policy.ranks
+            settled = settlement(sides, winner, ground, ranks, item_id=name, epoch=epoch, at=at)
+            held, salt = self._held(snapshot), self._ids.new()
+            drafts = resolve(state, settled, ground, at=at, actor=by, salt=salt, held=held)
+            notice = Notice(
+                id=self._ids.new(),
+                what="resolved",
+                items=(name, *settled.replaces),
+                by=by,
+                why=why,
+                epoch=epoch,
+                at=at,
+            )
+            return settled.replaces, (*drafts, *self._noticed(state, notice))
+
+        with self._session.lock:
+            over = self._session.write(decide)
+            item = self._workstate.at(self._session.state).item(name)
+        self._tell("resolved", "resolved", name)
+        for one in over:
+            self._tell("superseded", "resolved", one)
+        return item
+
+    def _sides(self, snapshot: Snapshot, won: WorkItem, at: Instant) -> list[WorkItem]:
+        """The items of the dispute that an item is in."""
+        fallen = snapshot.fallen(self._policy.ranks, at)
+        for dispute in disputes_in(snapshot.items, fallen):
+            if won.id in dispute.sides:
+                return [snapshot.by_id[name] for name in dispute.sides]
+        remedy = "name a side of an open dispute; status() lists them"
+        raise InvalidValue("winner", won.id, remedy)
 
     def _lifted(
         self, state: State, item_id: str, vouched: Vouched, by: str, why: str
@@ -175,10 +263,14 @@ class Statements:
         self, state: State, snapshot: Snapshot, back: WorkItem, by: str, at: Instant
     ) -> tuple[Draft, ...]:
         """What stands again with an item: what was suspended for want of it alone."""
+        held = self._held(snapshot)
+        return revive(state, held, back, at=at, actor=by, salt=self._ids.new())
+
+    def _held(self, snapshot: Snapshot) -> set[str]:
+        """What is suspended because something that it rests on ended."""
         changes = self._session.store.changes
         suspended = (one.id for one in snapshot.items if one.status is Status.SUSPENDED)
-        held = {name for name in suspended if name in lapsed(changes(record=name))}
-        return revive(state, held, back, at=at, actor=by, salt=self._ids.new())
+        return {name for name in suspended if name in lapsed(changes(record=name))}
 
     def _noticed(self, state: State, notice: Notice) -> Sequence[Draft]:
         return writing(
@@ -190,9 +282,14 @@ class Statements:
             salt=self._ids.new(),
         )
 
+    def _tell(self, what: str, reason: str, record: str) -> None:
+        self._telling.tell(Event(what=what, reason=reason, at=self._clock.now(), record=record))
+
     def _check_authority(self, item: WorkItem, by: str, authority: str) -> None:
-        lowest = min(self._ranks.values(), default=0)
-        mine, theirs = (self._ranks.get(name, lowest) for name in (authority, item.authority))
+        lowest = min(self._policy.ranks.values(), default=0)
+        mine, theirs = (
+            self._policy.ranks.get(name, lowest) for name in (authority, item.authority)
+        )
         if by != item.writer and mine < theirs:
             remedy = f"let {item.writer!r} or somebody of authority {item.authority!r} do it"
             raise InvalidValue("authority", authority, f"{remedy}, or dispute the item")

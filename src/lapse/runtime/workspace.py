@@ -108,7 +108,9 @@ class Workspace:
             kept = RulingsInLedger(session, clock=clock, ids=ids, scope=scope)
             judging = replace(judging, rulings=kept)
         state = Workstate(tenant)
-        self._statements = Statements(session, state, clock=clock, ids=ids, ranks=policy.ranks)
+        self._statements = Statements(
+            session, state, clock=clock, ids=ids, policy=policy, telling=self._telling
+        )
         self._leaving = Leaving(session, state, clock=clock, ids=ids)
         self._returns = Returns(
             session, state, clock=clock, ids=ids, policy=policy, signer=signer, judging=judging
@@ -140,10 +142,7 @@ class Workspace:
         """
         said, vouched, item_id = say(text, saying)
         said = replace(said, scope=within(self.tenant, "scope", said.scope))
-        item, new = self._statements.write(said, vouched, item_id)
-        if new:
-            self._tell("recorded", item.status.value, item.id)
-        return item
+        return self._statements.write(said, vouched, item_id)
 
     def supersede(
         self, item_id: str, text: str, *, by: str, **changing: Unpack[Changing]
@@ -164,9 +163,7 @@ class Workspace:
             StoreError: nothing was written.
         """
         changed, vouched = change(text, changing)
-        item = self._statements.replace(item_id, by, changed, vouched)
-        self._tell("superseded", item.status.value, item_id)
-        return item
+        return self._statements.replace(item_id, by, changed, vouched)
 
     # -- unsaying ----------------------------------------------------------------------------
 
@@ -178,22 +175,18 @@ class Workspace:
             UnknownRecord: this workspace has no such item.
             StoreError: nothing was written.
         """
-        return self._end(item_id, Ending.REVOKED, by=by, why=why, authority=authority)
+        return self._statements.end(item_id, Ending.REVOKED, by=by, authority=authority, why=why)
 
     def close(self, item_id: str, *, by: str, why: str = "", authority: str = "") -> Notice:
         """Say that an item was true and is over; who may, and what it raises: as `revoke`."""
-        return self._end(item_id, Ending.CLOSED, by=by, why=why, authority=authority)
+        return self._statements.end(item_id, Ending.CLOSED, by=by, authority=authority, why=why)
 
     def dispute(self, item_id: str, *, by: str, why: str = "") -> Notice:
         """Say that an item is contradicted; anybody may; nobody is shown it until it is decided.
 
-        Raises:
-            InvalidValue: it has ended.
-            UnknownRecord: this workspace has no such item.
-            IllegalChange: it is disputed already.
-            StoreError: nothing was written.
+        Raises as `revoke`, and IllegalChange: it is disputed already.
         """
-        return self._end(item_id, Ending.DISPUTED, by=by, why=why, authority="")
+        return self._statements.end(item_id, Ending.DISPUTED, by=by, authority="", why=why)
 
     def restore(
         self,
@@ -205,26 +198,36 @@ class Workspace:
         authority: str = "",
         source: Source | None = None,
     ) -> WorkItem:
-        """Let an item stand again, for a receipt that is issued here and now; one append.
+        """Let an item stand again, for a receipt that is issued here and now.
 
-        What is suspended or disputed stands again; what has ended is said again in a new item.
+        What is suspended or disputed stands again, and what has ended is said again in a new item;
+        what fell with it, and only that, stands again too.
 
-        Raises:
-            InvalidValue: it stands, or nobody vouches for it.
-            UnknownRecord: this workspace has no such item.
-            StoreError: nothing was written.
+        Raises as `revoke`: it stands, or nobody vouches for it.
         """
         vouched = Vouched(observer=observer, source=source)
-        item = self._statements.restore(item_id, vouched, by=by, authority=authority, why=why)
-        self._tell("restored", "confirmed", item.id)
-        return item
+        return self._statements.restore(item_id, vouched, by=by, authority=authority, why=why)
 
-    def _end(self, item_id: str, ending: Ending, *, by: str, why: str, authority: str) -> Notice:
-        notice = self._statements.end(item_id, ending, by=by, authority=authority, why=why)
-        self._tell(ending.value, ending.value, item_id)
-        for name in notice.items[1:]:
-            self._tell("suspended", "dependency_lapsed", name)
-        return notice
+    def resolve(
+        self,
+        winner: str,
+        *,
+        by: str,
+        why: str = "",
+        observer: str = "",
+        source: Source | None = None,
+        authority: str | None = None,
+    ) -> WorkItem:
+        """Let one side of a dispute hold from now on, in a new item; all sides end.
+
+        An observer who looks again and confirms it decides. So does `by`, with an authority that
+        suffices against every side. With neither, the winner's own authority has to be the highest.
+        That it was said last is no ground.
+
+        Raises as `revoke`: it is in no dispute, or nothing decides for it.
+        """
+        vouched = Vouched(observer=observer, source=source)
+        return self._statements.resolve(winner, vouched, by=by, authority=authority, why=why)
 
     # -- leaving and returning ---------------------------------------------------------------
 
@@ -368,9 +371,6 @@ class Workspace:
 
         An item's story holds its words, whoever they were meant for: it is no way for an agent to
         what its view leaves out.
-
-        Args:
-            name: the id of an item or of a cycle.
 
         Raises:
             UnknownRecord: this workspace has neither.

@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lapse.admission import Member, WorkItem
+from lapse.admission import Checkpoint, Member, Returning, WorkItem, explicit, settle
 from lapse.errors import InvalidValue, UnknownRecord
-from lapse.ledger import LIVE, Kind, Status
+from lapse.ledger import LIVE, Kind, Scope, Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from lapse.ledger import Head, Record, Scope, State
+    from lapse.admission import Fallen
+    from lapse.ledger import Head, Instant, Record, State
 
 __all__ = ["Snapshot", "Workstate", "asking", "within"]
 
@@ -72,6 +73,25 @@ class Snapshot:
                 field, shown, "name an item that has not ended; restore() says again"
             )
         return found
+
+    def fallen(self, ranks: Mapping[str, int], at: Instant) -> Mapping[str, Fallen]:
+        """What does not stand at an instant, by the workspace's own history.
+
+        Args:
+            ranks: the rank of each name of authority.
+            at: the instant.
+        """
+        nobody = Scope(principal="-", role="-", purpose="-")
+        items = tuple(sorted(self.items, key=lambda item: item.id))
+        checkpoint = Checkpoint(
+            returning=Returning(cycle="-", who=nobody, epoch=self.epoch, at=at),
+            departure="",
+            departed=self.epoch,
+            items=items,
+        )
+        history = explicit(checkpoint, ranks)
+        settle(items, history)
+        return history.fallen
 
     def successor(self, item_id: str) -> str:
         """The live item that says what an item said before it ended; its own id where none does."""
