@@ -21,6 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from lapse.errors import CallerError, LapseError
 from lapse.judges import Prompting
 from lapse_bench import reports
+from lapse_bench.ablations.command import app as ablate_app
 from lapse_bench.arms import ARMS, ORGANIC_ARMS, chosen
 from lapse_bench.attacks.command import app as attack_app
 from lapse_bench.foresight.command import run as run_foresight
@@ -64,6 +65,7 @@ run_app.command("gateway")(run_gateway)
 run_app.command("memora-return")(memora_return)
 run_app.command("manbench-return")(manbench_return)
 run_app.command("pairs")(run_pairs)
+app.add_typer(ablate_app, name="ablate")
 app.add_typer(attack_app, name="attack")
 app.command("wire")(count_wire)
 app.add_typer(report_app, name="report")
