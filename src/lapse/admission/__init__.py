@@ -36,7 +36,8 @@ from lapse.admission.disputes import (
 )
 from lapse.admission.endings import Ending, end, lift, put
 from lapse.admission.gates import GATES, Gate, Judgement, Situation, weigh
-from lapse.admission.items import LONGEST_TEXT, LONGEST_VALUE, Epochs, WorkItem, work_items
+from lapse.admission.inventory import work_items
+from lapse.admission.items import LONGEST_TEXT, LONGEST_VALUE, Epochs, WorkItem
 from lapse.admission.lifecycle import (
     RANKS,
     History,

@@ -23,7 +23,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from lapse.admission.endings import Ending, end
-from lapse.admission.items import Epochs, WorkItem, live_item
+from lapse.admission.inventory import live_item
+from lapse.admission.items import Epochs, WorkItem
 from lapse.admission.lifecycle import in_time, may_replace, same_words
 from lapse.admission.reasons import Fallen, Reason
 from lapse.admission.recovery import revive

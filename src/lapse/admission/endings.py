@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from lapse.admission.items import live_item
+from lapse.admission.inventory import live_item
 from lapse.admission.lifecycle import may_replace
 from lapse.admission.premises import premise_cycle
 from lapse.admission.reasons import Reason

@@ -20,12 +20,11 @@ whatever returns with a view is evidence and never an instruction.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lapse.errors import InvalidValue, UnknownRecord
+from lapse.errors import InvalidValue
 from lapse.ledger import (
     EVERYWHERE,
-    LIVE,
     Interval,
     JsonObject,
     Kind,
@@ -41,12 +40,7 @@ from lapse.ledger import (
     vector,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lapse.ledger import State
-
-__all__ = ["LONGEST_TEXT", "LONGEST_VALUE", "Epochs", "WorkItem", "live_item", "work_items"]
+__all__ = ["LONGEST_TEXT", "LONGEST_VALUE", "Epochs", "WorkItem"]
 
 LONGEST_TEXT = 4096
 """Characters that one item may have, as in the source text's implementation."""
@@ -338,28 +332,6 @@ class WorkItem:
                 )
             case _:
                 raise InvalidValue("content", record.content, "pass what WorkItem.record() gives")
-
-
-def work_items(state: State) -> Iterator[WorkItem]:
-    """The work state of a ledger, ended items too, in the order in which the state holds it.
-
-    What is active and rests on a source that moved and was not reconciled is held, so it is read as
-    suspended: whoever moved the source need not know that work rests on it.
-    """
-    for record in state.records():
-        if WorkItem.is_in(record):
-            item = WorkItem.of(record)
-            held = item.status is Status.ACTIVE and not state.usable(record)
-            yield item.with_status(Status.SUSPENDED) if held else item
-
-
-def live_item(state: State, item_id: str) -> WorkItem | None:
-    """A work-state item that has not ended; None when there is none of this id."""
-    try:
-        record = state.record(item_id)
-    except UnknownRecord:
-        return None
-    return WorkItem.of(record) if record.status in LIVE and WorkItem.is_in(record) else None
 
 
 def _once(names: tuple[str, ...]) -> tuple[str, ...]:

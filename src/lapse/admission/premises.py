@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lapse.admission.items import WorkItem, live_item
+from lapse.admission.inventory import live_item
+from lapse.admission.items import WorkItem
 from lapse.admission.lifecycle import ENDED, cascade, chain_end, in_cycles, in_time
 from lapse.admission.reasons import Fallen, Reason
 from lapse.ledger import Kind
