@@ -13,10 +13,11 @@ failure stays there as the exception that it was, so that the item is left out f
    fit into what is left. At the first that does not fit, asking ends; what is kept is still used.
    A greater allowance answers all that a smaller one does.
 
-So a scan in the background is this call with an allowance, repeated until nothing is left::
+So a scan in the background is this call with an allowance, repeated until nothing is left, or until
+nothing can be asked because the allowance is too small for even one question::
 
     looked = judging.look(screened, allowance=Allowance(calls=20))
-    while looked.left:
+    while looked.left and looked.asked:
         looked = judging.look(screened, allowance=Allowance(calls=20), failed=looked.failed)
     judged = screened.next(looked.scanned, looked.answers)
 """
