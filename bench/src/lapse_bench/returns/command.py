@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lapse.admission import Verdict
 from lapse.errors import InvalidValue
 from lapse_bench.options import Form, Format, Out, Seed
 from lapse_bench.provenance import gathered
 from lapse_bench.returns.episodes import Budget
 from lapse_bench.returns.manbench import GROUP_SIZES
 from lapse_bench.returns.registry import chosen_methods
-from lapse_bench.returns.verifiers import Verifiers
+from lapse_bench.returns.verifiers import Verifiers, local_judge, stand_ins, verified
 from lapse_bench.returns.writing import (
     ALL,
     Characters,
@@ -33,8 +34,6 @@ from lapse_bench.returns.writing import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lapse_bench.returns.episodes import ReturnMethod
-    from lapse_bench.returns.manbench import Item
 
 __all__ = ["Named", "manbench_return", "memora_return"]
 
@@ -123,6 +122,7 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Return to a team that agrees, on something wrong or on something new: whom to believe?"""
     from lapse_bench.returns.manbench import episodes_of, read_manbench  # noqa: PLC0415
+    from lapse_bench.returns.manbench_truth import truth_of  # noqa: PLC0415
     from lapse_bench.returns.printed import manbench_beside  # noqa: PLC0415
     from lapse_bench.returns.running import MANBENCH_NOTES, run_manbench  # noqa: PLC0415
 
@@ -130,8 +130,10 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
     teams = [whole("sizes", size) for size in split(sizes)]
     if not teams:
         raise InvalidValue("sizes", sizes, "name at least one, as 4,8,16,32")
+    wanted = shares("accuracies", accuracies)
+    if verifier is Verifiers.STAND_IN:
+        stand_ins(wanted, lambda _: Verdict.UNSURE, seed=seed)  # refused before anything is read
     questions = read_manbench(data)
-    asked, curve = _verified(asked, verifier, shares("accuracies", accuracies), questions, seed)
     episodes = [
         one
         for size in teams
@@ -141,7 +143,10 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
     ]
     first = [one for one in episodes if one.size == teams[0]]
     provenance = gathered(date=now())
-    with progress() as bar:
+    with local_judge(verifier) as local, progress() as bar:
+        ours = verified(verifier, wanted, truth_of(questions), seed=seed, local=local)
+        curve = ours[1:] if any(method.name == "lapse" for method in asked) else ()
+        asked = tuple(ours[0] if method.name == "lapse" else method for method in asked)
         total = len(episodes) * len(asked) + len(first) * len(curve)
         task = bar.add_task("manbench-return", total=total)
 
@@ -174,24 +179,6 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
     if out is not None and curve:
         result["figures"] = _drawn(ran["methods"], out)
     finish(result, ("via", "iir", "items", "calls", "tokens", "n"), form, out)
-
-
-def _verified(
-    asked: tuple[ReturnMethod, ...],
-    verifier: Verifiers,
-    accuracies: tuple[float, ...],
-    questions: tuple[Item, ...],
-    seed: int,
-) -> tuple[tuple[ReturnMethod, ...], tuple[ReturnMethod, ...]]:
-    """The methods with lapse's verifier in place, and lapse at the further accuracies."""
-    from lapse_bench.returns.manbench_truth import truth_of  # noqa: PLC0415 - cheap start
-    from lapse_bench.returns.verifiers import verified  # noqa: PLC0415
-
-    if all(method.name != "lapse" for method in asked):
-        return asked, ()
-    ours, *further = verified(verifier, accuracies, truth_of(questions), seed=seed)
-    whole_run = tuple(ours if method.name == "lapse" else method for method in asked)
-    return whole_run, tuple(further)
 
 
 def _merge(ran: dict[str, Any], more: dict[str, Any]) -> None:

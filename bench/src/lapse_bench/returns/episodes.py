@@ -27,6 +27,7 @@ __all__ = [
     "ReturnMethod",
     "fitting",
     "judged",
+    "viewed",
 ]
 
 Fact: TypeAlias = tuple[str, str, str]
@@ -48,6 +49,7 @@ class Claim:
         about: the question that it answers, in words; empty where entity and attribute say it all.
         supersedes: the ids that the entry itself names as replaced, in any slot.
         derived_from: the ids that it was concluded from.
+        assumes: the slots that it takes for granted, by `slot_name`, each with its value then.
         source: who said it.
         authority: how much the source decides, in [0, 1].
         confidence: how sure the source is, in [0, 1].
@@ -65,6 +67,7 @@ class Claim:
     about: str = ""
     supersedes: tuple[str, ...] = ()
     derived_from: tuple[str, ...] = ()
+    assumes: tuple[tuple[str, str], ...] = ()
     source: str = "user"
     authority: float = 0.5
     confidence: float = 0.75
@@ -233,12 +236,10 @@ class Judged:
     tokens: int
 
 
-def judged(
-    method: ReturnMethod, episode: ReturnEpisode, answers: Answers, budget: Budget
-) -> Judged:
-    """Ask a method and hold what it says against the answers.
-
-    A fact counts as stated whichever claim states it: two claims that say the same are one fact.
+def viewed(
+    method: ReturnMethod, episode: ReturnEpisode, budget: Budget
+) -> tuple[Admission, list[Claim]]:
+    """Ask a method, and look up what it admits.
 
     Raises:
         InvalidValue: the method admitted what is not in the episode, a withdrawal, or too much.
@@ -253,6 +254,20 @@ def judged(
     view = [usable[item] for item in said.items]
     if not budget.allows(view):
         raise InvalidValue(f"the view of {method.name}", len(view), f"keep to {budget}")
+    return said, view
+
+
+def judged(
+    method: ReturnMethod, episode: ReturnEpisode, answers: Answers, budget: Budget
+) -> Judged:
+    """Ask a method and hold what it says against the answers.
+
+    A fact counts as stated whichever claim states it: two claims that say the same are one fact.
+
+    Raises:
+        InvalidValue: the method admitted what is not in the episode, a withdrawal, or too much.
+    """
+    said, view = viewed(method, episode, budget)
     stated = {claim.fact for claim in view}
     return Judged(
         available=tuple(fact in stated for fact in sorted(answers.valid)),

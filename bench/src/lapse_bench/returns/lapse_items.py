@@ -5,6 +5,7 @@
 | states a value | a fact in its slot, with a receipt of the log |
 | names what it replaces | the same, as a link |
 | was concluded from others | stamps at their digests, with receipts that bind it to them |
+| takes slots for granted | stamps at what those were worth, whoever says so again |
 | withdraws | what stands in the slot, and what it names, is closed: it was true and is over |
 
 Nothing here looks at what holds. Receipts are dated when the claim was written, never at the
@@ -16,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from lapse.admission import LONGEST_TEXT, Epochs, WorkItem
+from lapse.admission import LONGEST_TEXT, LONGEST_VALUE, Epochs, WorkItem
 from lapse.ledger import (
     Interval,
     Kind,
@@ -75,8 +76,9 @@ def worked(claims: Iterable[Claim]) -> dict[str, WorkItem]:
 def _item(claim: Claim, slot: str, items: Mapping[str, WorkItem]) -> WorkItem:
     text = claim.text or f"{slot}: {claim.value}"
     seen = [_receipt(Source.probe(LOG, claim.id), digest(text.encode()), claim.at)]
-    stamps: list[Stamp] = []
-    for name in claim.derived_from:
+    stamps = [Stamp(Source.premise("", name), _worth(value)) for name, value in claim.assumes]
+    # Who declares what it takes for granted rests on that, and not on who happened to say it.
+    for name in () if claim.assumes else claim.derived_from:
         if name not in items:  # not written yet, so nobody can have concluded anything from it
             stamps.append(Stamp(Source.record(f"unknown/{name}"), None))
             continue
@@ -92,6 +94,7 @@ def _item(claim: Claim, slot: str, items: Mapping[str, WorkItem]) -> WorkItem:
         text=text[:LONGEST_TEXT],
         writer=claim.source,
         authority=str(claim.authority),
+        value=_worth(claim.value),
         epochs=Epochs(claim.at),
         valid=Interval(begins, ends),
         supports=(slot,),
@@ -99,6 +102,11 @@ def _item(claim: Claim, slot: str, items: Mapping[str, WorkItem]) -> WorkItem:
         replaces=tuple(name for name in claim.supersedes if name != claim.id),
         receipts=tuple(seen),
     )
+
+
+def _worth(value: str) -> str:
+    """A value as others may take it for granted; a long one by its digest."""
+    return value if len(value) <= LONGEST_VALUE else digest(value.encode())
 
 
 def obligation(episode: ReturnEpisode, required: Iterable[str]) -> tuple[WorkItem, WorkItem]:

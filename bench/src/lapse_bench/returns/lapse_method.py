@@ -38,9 +38,9 @@ from lapse.admission import (
 )
 from lapse.errors import LapseError, NoVerdict
 from lapse.ledger import Interval, Status
-from lapse.runtime import FREE, Cost
+from lapse.runtime import FREE, Cost, RulingsInMemory
 from lapse.signing import HmacKeys
-from lapse_bench.returns.episodes import Admission
+from lapse_bench.returns.episodes import UNLIMITED, Admission
 from lapse_bench.returns.lapse_items import LOG, MEMBER, SETTLED, obligation, ranks_of, worked
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from lapse.runtime import Judging, PairJudge
     from lapse_bench.returns import episodes
 
-__all__ = ["LAPSE", "LapseMethod", "Outcome"]
+__all__ = ["LAPSE", "LapseMethod", "Outcome", "screened"]
 
 _KEYS: Final = HmacKeys(
     {"bench": hashlib.sha256(b"lapse-bench returns").digest()}, sign_with="bench"
@@ -105,30 +105,28 @@ class LapseMethod:
         return Admission(items=came.claims(), calls=came.cost.calls, tokens=came.cost.tokens)
 
     def come_back(self, episode: episodes.ReturnEpisode, budget: episodes.Budget) -> Outcome:
-        """Run a whole return.
-
-        Raises:
-            StoreError: the rulings could not be read or kept.
-        """
+        """Run a whole return."""
         inferring = self.judging is not None
         policy = _policy(episode, budget, inferring=inferring)
         items = worked(episode.written)
         known = {item.slot for item in items.values()}
         wants = known if episode.needs is None else set(episode.needs)
-        screened = Captured(_checkpoint(episode, items, wants), policy).next()
+        opened = Captured(_checkpoint(episode, items, wants), policy).next()
         settled = _Settled()
         scanned: Mapping[str, object] = {}
         answers: Mapping[Pair, object] = {}
         cost, asked = FREE, 0
         if self.judging is not None:
-            settled = _settle(screened, self.judging.verifier, at=episode.returned)
+            settled = _settle(opened, self.judging.verifier, at=episode.returned)
             if settled.rulings:
                 items |= {ruling.id: ruling for ruling in settled.rulings}
-                screened = Captured(_checkpoint(episode, items, wants), policy).next()
-            looked = self.judging.look(screened)
+                opened = Captured(_checkpoint(episode, items, wants), policy).next()
+            # Nothing is kept from one return to the next: each is charged all that it asks.
+            judging = replace(self.judging, rulings=RulingsInMemory())
+            looked = judging.look(opened)
             scanned, answers = looked.scanned, looked.answers
             cost, asked = settled.cost + looked.cost, settled.asked + looked.asked
-        eligible = screened.next(scanned, answers).next()
+        eligible = opened.next(scanned, answers).next()
         state = eligible.next()
         if isinstance(state, Blocked) and episode.needs is None:
             narrowed = _checkpoint(
@@ -137,6 +135,14 @@ class LapseMethod:
             state = Captured(narrowed, policy).next().next(scanned, answers).next().next()
         view = None if isinstance(state, Blocked) else _shown(state.next(_KEYS))
         return Outcome(view=view, eligible=eligible, upheld=settled.upheld, cost=cost, asked=asked)
+
+
+def screened(episode: episodes.ReturnEpisode) -> Screened:
+    """What the explicit rules say about an episode, and what they leave to be asked."""
+    items = worked(episode.written)
+    wants = {item.slot for item in items.values()}
+    policy = _policy(episode, UNLIMITED, inferring=True)
+    return Captured(_checkpoint(episode, items, wants), policy).next()
 
 
 def _policy(episode: episodes.ReturnEpisode, budget: episodes.Budget, *, inferring: bool) -> Policy:
@@ -180,11 +186,11 @@ class _Settled:
     asked: int = 0
 
 
-def _settle(screened: Screened, verifier: PairJudge, *, at: int) -> _Settled:
+def _settle(opened: Screened, verifier: PairJudge, *, at: int) -> _Settled:
     """Ask the verifier about each slot in which equals differ."""
     slots: dict[str, list[WorkItem]] = {}
-    for item in screened.checkpoint.items:
-        fallen = screened.history.fallen.get(item.id)
+    for item in opened.checkpoint.items:
+        fallen = opened.history.fallen.get(item.id)
         if fallen is not None and fallen.reason is Reason.CONTESTED:
             slots.setdefault(item.slot, []).append(item)
     settled = _Settled()

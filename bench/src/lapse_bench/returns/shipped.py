@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from lapse.errors import InvalidValue
 
-__all__ = ["DIGESTS", "packed", "rows_of", "shipped"]
+__all__ = ["DIGESTS", "digest_of", "packed", "rows_of", "shipped"]
 
 DIGESTS: Final = {
     "manbench": "1b4cc497766d230eb1174e46afc240ea2f0beba179331e41df9870f7b575a466",
@@ -44,6 +44,16 @@ def shipped(name: str, *, folder: Path | None = None) -> Path:
             f"{name}, SHA-256", found, f"install lapse-bench again; expected {DIGESTS[name]}"
         )
     return path
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, in hex, whatever its size.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -6,6 +6,11 @@ three places of the belief (early, middle, late) and in two wordings of the chan
 word from `CUES`, `plain` uses none, so that what a prompt gains by listing such words can be
 measured. Between them stand small talk and one remark on the same topic that changes nothing.
 
+A belief declares a premise only where its own words name it ("as we have no lift", "my neighbour's
+dog"), and a change states that premise's worth only where its own words do. So a few beliefs
+declare none, and one change in its plain wording says nothing about what was declared. Whoever
+wrote the beliefs wrote the premises too.
+
 The records have STALE's members (`uid`, `M_old`, `M_new`, `explanation`, `type`,
 `probing_queries`, `relevant_session_index`, `timestamps`, `haystack_session`). They are no part of
 STALE, and no score on them is a score on STALE.
@@ -24,9 +29,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from lapse_bench.returns.shipped import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["CUES", "SESSIONS", "STRATA", "Shaped", "cues_in", "stale_shaped"]
+__all__ = ["CUES", "SESSIONS", "STRATA", "Premise", "Shaped", "cues_in", "stale_shaped"]
 
 Wording: TypeAlias = Literal["cued", "plain"]
 Stratum: TypeAlias = Literal["early", "middle", "late"]
@@ -79,6 +84,23 @@ _TALK: Final = (
 _BEGIN: Final = datetime(2025, 1, 6, 9, tzinfo=UTC)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Premise:
+    """What a belief takes for granted.
+
+    Attributes:
+        entity: what it is about.
+        attribute: which of its attributes.
+        worth: the value that the belief relies on.
+        worth_after: the value by the change's own words; None where they do not say.
+    """
+
+    entity: str
+    attribute: str
+    worth: str
+    worth_after: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Shaped:
     """One episode.
@@ -89,12 +111,14 @@ class Shaped:
         record: with STALE's members; only `haystack_session`, `timestamps` and the queries are for
             a method.
         near: the session with the remark on the same topic that changes nothing.
+        premise: what the belief declares; None when its words name nothing.
     """
 
     stratum: Stratum
     wording: Wording
     record: dict[str, Any]
     near: int
+    premise: Premise | None = None
 
 
 def cues_in(text: str) -> frozenset[str]:
@@ -141,4 +165,15 @@ def _shaped(row: dict[str, Any], stratum: Stratum, wording: Wording) -> Shaped:
             for text in said
         ],
     }
-    return Shaped(stratum, wording, record, near)
+    return Shaped(stratum, wording, record, near, _premise(row.get("declares"), wording))
+
+
+def _premise(declared: Mapping[str, str] | None, wording: Wording) -> Premise | None:
+    if declared is None:
+        return None
+    return Premise(
+        entity=declared["entity"],
+        attribute=declared["attribute"],
+        worth=declared["worth"],
+        worth_after=declared.get(wording),
+    )

@@ -1,0 +1,205 @@
+"""``lapse-bench run stale-shaped``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from lapse.errors import InvalidValue
+from lapse_bench.options import Form, Format, Out, Seed
+from lapse_bench.provenance import gathered
+from lapse_bench.returns.episodes import UNLIMITED
+from lapse_bench.returns.registry import METHODS, chosen_methods
+from lapse_bench.returns.verifiers import Verifiers
+from lapse_bench.returns.writing import (
+    ALL,
+    Data,
+    Methods,
+    config_of,
+    finish,
+    now,
+    progress,
+    shares,
+    split,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from lapse_bench.returns.episodes import ReturnMethod
+    from lapse_bench.returns.stale_returns import StaleEpisode
+
+__all__ = ["stale_shaped"]
+
+
+def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
+    methods: Methods = ALL,
+    verifier: Annotated[
+        Verifiers, typer.Option("--verifier", help="Who rules on the pairs for lapse.")
+    ] = Verifiers.STAND_IN,
+    accuracies: Annotated[
+        str, typer.Option("--accuracies", help="How often the stand-in is right; several: a curve.")
+    ] = "1,0.9,0.8,0.7,0.6",
+    proposer: Annotated[
+        str, typer.Option("--proposer", help="Who names pairs: union, bm25, embedded, shared, all.")
+    ] = "union",
+    most: Annotated[
+        int, typer.Option("--most", min=1, help="How many later items it names for each.")
+    ] = 4,
+    every: Annotated[int, typer.Option("--every", min=1, help="Take every so manieth belief.")] = 1,
+    local_pairs: Annotated[
+        int,
+        typer.Option("--local-pairs", min=0, help="Also ask the local model about so many pairs."),
+    ] = 0,
+    data: Data = None,
+    any_file: Annotated[  # noqa: FBT002 - a flag of a command
+        bool, typer.Option("--any-file", help="Take a file of STALE's shape that is not STALE's.")
+    ] = False,
+    seed: Seed = 0,
+    form: Format = Form.TABLE,
+    out: Out = None,
+) -> None:
+    """Return to a remark that broke a belief without naming it: does anybody notice?"""
+    from lapse_bench.returns import stale_running as running  # noqa: PLC0415 - cheap start
+    from lapse_bench.returns.stale_returns import truth_of  # noqa: PLC0415
+    from lapse_bench.returns.verifiers import (  # noqa: PLC0415
+        local_judge,
+        stand_ins,
+        verified,
+    )
+
+    asked = chosen_methods(split(methods))
+    wanted = shares("accuracies", accuracies)
+    proposers = running.proposers_named(proposer, most)
+    episodes = _episodes(data, any_file=any_file, every=every)
+    truth = truth_of(episodes)
+    provenance = gathered(date=now())
+    with local_judge(verifier) as local, progress() as bar:
+        ours = verified(verifier, wanted, truth, seed=seed, proposers=proposers, local=local)
+        asked = _in_place(asked, ours)
+        task = bar.add_task("stale-shaped", total=len(episodes) * (len(asked) + len(METHODS)))
+
+        def tell(name: str) -> None:
+            bar.update(task, advance=1, description=name)
+
+        ran = running.run_stale(episodes, asked, tell)
+        reach = running.run_declared(episodes, tuple(METHODS.values()), tell)
+        returns = running.opened(episodes)
+        recalled = running.recalls(returns)
+        judges = stand_ins(wanted, truth, seed=seed) if verifier is Verifiers.STAND_IN else ()
+        rulings = [running.ruled(returns, judge, proposers) for judge in judges]
+    rulings += _asked_local(returns, local_pairs)
+    result = {
+        "benchmark": "stale-shaped",
+        "data": _data(data, any_file=any_file),
+        "config": {
+            **config_of(asked, UNLIMITED, seed),
+            "verifier": verifier.value,
+            "proposer": proposer,
+            "most": most,
+            "every": every,
+            "local_pairs": local_pairs,
+        },
+        **provenance.as_json(),
+        "notes": list(running.STALE_NOTES),
+        **ran,
+        "declared": reach,
+        "proposers": recalled,
+        "verifiers": rulings,
+        "problems": [],
+    }
+    columns = ("via", "iir", "overall", "ls", "left_out", "calls", "tokens")
+    finish(result, columns, form, out)
+    if form is not Form.JSON:
+        _tables(result)
+
+
+def _in_place(
+    asked: tuple[ReturnMethod, ...], ours: Sequence[ReturnMethod]
+) -> tuple[ReturnMethod, ...]:
+    """The methods with lapse as it is run here, and lapse at further accuracies at the end."""
+    if all(method.name != "lapse" for method in asked):
+        return asked
+    return (*(ours[0] if method.name == "lapse" else method for method in asked), *ours[1:])
+
+
+def _episodes(data: Path | None, *, any_file: bool, every: int) -> tuple[StaleEpisode, ...]:
+    from lapse_bench.returns.stale_returns import own_episodes, read_stale  # noqa: PLC0415
+
+    if data is not None:
+        return read_stale(data, any_file=any_file)[::every]
+    if any_file:
+        raise InvalidValue("any-file", "given", "name the file with --data")
+    # Six episodes for each belief stand side by side: three places in two wordings.
+    return tuple(one for place, one in enumerate(own_episodes()) if place // 6 % every == 0)
+
+
+def _data(data: Path | None, *, any_file: bool) -> dict[str, Any]:
+    from lapse_bench.returns.shipped import digest_of  # noqa: PLC0415 - cheap start
+    from lapse_bench.returns.stale_returns import STALE_SHA256  # noqa: PLC0415
+
+    if data is None:
+        return {"name": "stale-shaped", "shipped": True, "stale": False}
+    seen = digest_of(data) if any_file else STALE_SHA256
+    return {
+        "name": data.name,
+        "shipped": False,
+        "sha256": seen,
+        "stale": seen == STALE_SHA256,
+        "any_file": any_file,
+    }
+
+
+def _asked_local(returns: Sequence[Any], pairs: int) -> list[dict[str, Any]]:
+    if not pairs:
+        return []
+    from lapse.judges import AllPairs  # noqa: PLC0415 - cheap start
+    from lapse_bench.returns.stale_running import ruled  # noqa: PLC0415
+    from lapse_bench.returns.verifiers import local_judge  # noqa: PLC0415
+
+    with local_judge() as judge:
+        assert judge is not None  # noqa: S101 - it was asked for
+        return [ruled(returns, judge, (AllPairs(),), most=pairs)]
+
+
+def _tables(result: dict[str, Any]) -> None:
+    console = Console()
+    reach = result["declared"]
+    console.print(
+        f"premises declared by hand: {reach['declared']} of {reach['n']} beliefs, "
+        f"{reach['said_to_have_moved']} said to have moved",
+        highlight=False,
+    )
+    _table(
+        "with declared premises",
+        ("method", "via", "iir", "overall"),
+        [
+            (name, told["via"], told["iir"], told["overall"])
+            for name, told in reach["methods"].items()
+        ],
+    )
+    _table(
+        "proposers",
+        ("proposer", "k", "recall", "pairs"),
+        [(row["proposer"], row["k"], row["recall"], row["pairs"]) for row in result["proposers"]],
+    )
+    columns = ("verifier", "found", "false_invalidation", "breaking_pairs", "other_pairs")
+    _table(
+        "verifiers",
+        columns,
+        [tuple(row[column] for column in columns) for row in result["verifiers"]],
+    )
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    Console().print(table)
