@@ -8,14 +8,45 @@ from dataclasses import replace
 from itertools import groupby
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapse.admission import WorkItem, capture, difference
+from lapse.admission import (
+    GATES,
+    RANKS,
+    Blocked,
+    Budget,
+    Departure,
+    Epochs,
+    Gate,
+    Policy,
+    Readmission,
+    Reason,
+    Sealed,
+    Selector,
+    Verdict,
+    WorkItem,
+    admit,
+    capture,
+    difference,
+    further,
+    merge,
+)
 from lapse.admission.digests import Root, leaf
 from lapse.errors import InvalidValue
-from lapse.ledger import Interval, Source, Status, canonical, digest
-from lapse.testing.workspace import MEMBER, leaving, receipt, returning, statement
+from lapse.ledger import (
+    Interval,
+    Kind,
+    Outcome,
+    Scope,
+    Source,
+    Stamp,
+    Status,
+    canonical,
+    digest,
+)
+from lapse.signing import HmacKeys
+from lapse.testing.workspace import MEMBER, OBSERVER, leaving, receipt, returning, statement
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 items = st.builds(
@@ -111,3 +142,147 @@ def test_a_digest_says_what_it_covers() -> None:
     departure = leaving(statement("a"))
     head = ["lapse departure", 2, MEMBER.as_json(), 10, 10, 1, departure.root.hex()]
     assert departure.digest() == digest(canonical(head))
+
+
+# -- deciding again ------------------------------------------------------------------------------
+
+KEYS = HmacKeys({"k1": b"1" * 32}, sign_with="k1")
+NAMES = tuple(f"i{n}" for n in range(9))
+SLOTS = ("s1", "s2", "s3")
+DEPENDENCIES = ("a", "b", "c")
+POLICIES = (
+    Policy(observers=frozenset({OBSERVER}), budget=Budget(items=9, chars=60)),
+    Policy(observers=frozenset({OBSERVER}), budget=Budget(items=50, chars=4096)),
+    Policy(
+        observers=frozenset({OBSERVER}),
+        budget=Budget(items=6, chars=100, coverage=0.5, critical=0.5),
+        selector=Selector.GREEDY,
+        unsafe_incomplete_views=True,
+        unsafe_unbound_experience=True,
+    ),
+    Policy(
+        observers=frozenset({OBSERVER}),
+        unsafe_without_inference=True,
+        unsafe_relevance={"i1": 0.5, "i4": 0.9},
+    ),
+    Policy(
+        observers=frozenset({OBSERVER}),
+        gates=(*GATES, Gate("crowded", lambda _, s: [Reason.TOO_LARGE] * (len(s.items) > 12))),
+    ),
+)
+
+
+@st.composite
+def workspaces(draw: st.DrawFn) -> dict[str, WorkItem]:
+    """Items of every kind that are linked in every way, some not written yet, some not begun."""
+    found: dict[str, WorkItem] = {}
+    for name in NAMES:
+        epoch = draw(st.integers(1, 30))
+        kind = draw(st.sampled_from([Kind.FACT] * 4 + [Kind.CONSTRAINT, Kind.EXPERIENCE]))
+        slot = draw(st.sampled_from([*SLOTS, name]))
+        earlier = list(found.values())
+        rests_on = (
+            draw(st.lists(st.sampled_from(earlier), max_size=2, unique_by=id_of)) if earlier else []
+        )
+        assumed = (
+            draw(st.sets(st.sampled_from(SLOTS), max_size=1)) - {slot}
+            if draw(st.booleans())
+            else set()
+        )
+        item = statement(
+            name,
+            draw(st.sampled_from(["same", "other", "third one"])),
+            kind=kind,
+            slot=slot,
+            writer=draw(st.sampled_from(["A2", "A3"])),
+            authority=draw(st.sampled_from(list(RANKS))),
+            epochs=Epochs(epoch, draw(st.none() | st.integers(epoch, 34))),
+            valid=Interval(epoch, draw(st.none() | st.integers(epoch, 34))),
+            supports=draw(st.lists(st.sampled_from(DEPENDENCIES), max_size=2)),
+            replaces=tuple(draw(st.sets(st.sampled_from(NAMES), max_size=1)) - {name}),
+            value=draw(st.sampled_from(["", "v", "w"])),
+            rests_on=tuple(rests_on),
+            scope=draw(st.sampled_from([Scope(), MEMBER, Scope(principal="A9")])),
+        )
+        premises = [
+            Stamp(Source.premise("", one), draw(st.sampled_from(["v", "w", None])))
+            for one in sorted(assumed)
+        ]
+        found[name] = replace(item, stamps=(*item.stamps, *premises))
+    for name in ("o1", "o2"):
+        needs = tuple(draw(st.sets(st.sampled_from(DEPENDENCIES), min_size=1)))
+        found[name] = statement(name, kind=Kind.OBLIGATION, required=needs, critical=needs[:1])
+        found[f"f{name}"] = statement(f"f{name}", kind=Kind.FRONTIER, obligation=name)
+    return found
+
+
+def id_of(item: WorkItem) -> str:
+    return item.id
+
+
+def altered(draw: st.DataObject, now: dict[str, WorkItem], every: dict[str, WorkItem]) -> None:
+    """A few changes, as a workspace makes them or a damaged one might."""
+    for name in draw.draw(st.sets(st.sampled_from(sorted(every)), max_size=3)):
+        step = draw.draw(st.sampled_from(["go", "status", "witness"]))
+        if name not in now:
+            now[name] = every[name]
+        elif step == "go":
+            del now[name]
+        elif step == "status":
+            now[name] = now[name].with_status(draw.draw(st.sampled_from([*STATUSES])))
+        else:
+            at = draw.draw(st.integers(1, 34))
+            outcome = draw.draw(st.sampled_from(list(Outcome)))
+            seen = receipt(Source.probe("desk", name), "", at=at, outcome=outcome)
+            now[name] = replace(now[name], receipts=(*now[name].receipts, seen))
+
+
+STATUSES = tuple(status for status in Status if status is not Status.PURGED)
+answers_to_scans = st.lists(st.sampled_from(NAMES), max_size=2) | st.sampled_from(
+    [(), frozenset(), None, "i1", ValueError("down"), [3]]
+)
+verdicts = st.sampled_from([*Verdict, Verdict.STANDS, None, ValueError("down")])
+
+
+def asked_and_answered(draw: st.DataObject, again: Readmission) -> None:
+    """Some of the scans and questions are answered, and some of those well."""
+    scanned = {
+        scan.older.id: draw.draw(answers_to_scans | st.just([scan.later[-1].id]) | st.just(()))
+        for scan in again.scans()
+        if draw.draw(st.integers(0, 5))
+    }
+    again.look(scanned)
+    again.answer({one.pair: draw.draw(verdicts) for one in again.questions()})
+
+
+@settings(max_examples=120)
+@given(workspaces(), st.sampled_from(POLICIES), st.data())
+def test_a_return_decided_again_is_the_return_decided_from_the_start(
+    every: dict[str, WorkItem], policy: Policy, data: st.DataObject
+) -> None:
+    missing = data.draw(st.sets(st.sampled_from(sorted(every)), max_size=5))
+    now = {name: item for name, item in every.items() if name not in missing}
+    departure = leaving(*(item for item in now.values() if item.epochs.since <= 10))
+    again = Readmission(returning(departure, *now.values(), epoch=15), policy)
+    for turn, epoch in enumerate(data.draw(st.lists(st.integers(0, 6), max_size=4))):
+        if data.draw(st.booleans()):
+            asked_and_answered(data, again)
+        if turn:
+            assert again.next(KEYS) == from_the_start(departure, now, again, policy)
+        altered(data, now, every)
+        was = again.checkpoint.returning
+        back = replace(was, cycle=f"{was.cycle}+", epoch=was.epoch + epoch, at=was.at + epoch)
+        again.take(further(again.checkpoint, now.values(), epoch=back.epoch), back)
+    asked_and_answered(data, again)
+    assert again.next(KEYS) == from_the_start(departure, now, again, policy)
+
+
+def from_the_start(
+    departure: Departure, now: dict[str, WorkItem], again: Readmission, policy: Policy
+) -> Sealed | Blocked:
+    """The whole cycle over the same items and answers."""
+    back = again.checkpoint.returning
+    checkpoint = merge(departure, difference(departure, now.values(), epoch=back.epoch), back)
+    assert checkpoint == again.checkpoint
+    assert checkpoint.digest() == again.checkpoint.digest()
+    return admit(checkpoint, policy, scanned=again.scanned, answers=again.answers, signer=KEYS)

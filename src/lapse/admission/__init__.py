@@ -11,6 +11,7 @@ from lapse.admission.checkpoint import (
     Returning,
     capture,
     difference,
+    further,
     merge,
 )
 from lapse.admission.coverage import Coverage, LastWord, Missing, measure, missing
@@ -62,6 +63,7 @@ from lapse.admission.questions import (
     propose,
     scans,
 )
+from lapse.admission.readmission import Readmission
 from lapse.admission.reasons import Failure, Fallen, Reason
 from lapse.admission.recovery import lapsed, revive
 from lapse.admission.selection import Budget, Selection, Selector, owed, select
@@ -112,6 +114,7 @@ __all__ = [
     "Presence",
     "Proposals",
     "Question",
+    "Readmission",
     "Reason",
     "Refusal",
     "Refused",
@@ -137,6 +140,7 @@ __all__ = [
     "end",
     "explicit",
     "expose",
+    "further",
     "judge",
     "lapsed",
     "lift",

@@ -70,6 +70,10 @@ class Candidates:
         """The groups that support a dependency."""
         return self._about.get(dependency, ())
 
+    def members(self, group: Group) -> list[str]:
+        """The ids of a group that is there, the first choice first."""
+        return [name for _, name in self._groups[group]]
+
     def shortest(self, group: Group) -> tuple[int, str]:
         """Cost and id of the first choice of a group that is there."""
         return self._groups[group][0]

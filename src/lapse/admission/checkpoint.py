@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
     from lapse.admission.items import WorkItem
 
-__all__ = ["Checkpoint", "Delta", "Departure", "Returning", "capture", "difference", "merge"]
+__all__ = [
+    "Checkpoint",
+    "Delta",
+    "Departure",
+    "Returning",
+    "capture",
+    "difference",
+    "further",
+    "merge",
+    "same_record",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,28 +181,58 @@ def difference(departure: Departure, items: Iterable[WorkItem], *, epoch: int) -
         InvalidValue: the revision is before the departure's, or an item says something else than it
             did: no record ever changes, so the ledger behind it has to be examined.
     """
-    if epoch < departure.epoch:
-        raise InvalidValue("epoch", epoch, f"pass a revision from {departure.epoch} on")
-    had = {item.id: item for item in departure.items}
+    return _delta(departure.items, items, departure.digest(), departure.epoch, epoch)
+
+
+def further(checkpoint: Checkpoint, items: Iterable[WorkItem], *, epoch: int) -> Delta:
+    """What is otherwise now than in a checkpoint: from the departure's digest, since its revision.
+
+    Args:
+        checkpoint: what was decided on.
+        items: the whole work state now, ended items too.
+        epoch: the revision now.
+
+    Raises:
+        InvalidValue: as `difference`.
+    """
+    since = checkpoint.returning.epoch
+    return _delta(checkpoint.items, items, checkpoint.departure, since, epoch)
+
+
+def _delta(
+    before: Iterable[WorkItem], items: Iterable[WorkItem], departure: str, since: int, until: int
+) -> Delta:
+    if until < since:
+        raise InvalidValue("epoch", until, f"pass a revision from {since} on")
+    had = {item.id: item for item in before}
     added: list[WorkItem] = []
     changed: list[WorkItem] = []
     for item in items:
-        before = had.pop(item.id, None)
-        if before is None:
+        known = had.pop(item.id, None)
+        if known is None:
             added.append(item)
-        elif before != item:
-            if replace(item, status=before.status, receipts=before.receipts) != before:
-                remedy = "a record never changes; run 'lapse ledger verify'"
-                raise InvalidValue("items", item.id, remedy)
+        elif known is not item and known != item:
+            same_record(known, item)
             changed.append(item)
     return Delta(
-        departure=departure.digest(),
-        since=departure.epoch,
-        until=epoch,
+        departure=departure,
+        since=since,
+        until=until,
         added=_by_id(added),
         changed=_by_id(changed),
         gone=tuple(sorted(had)),
     )
+
+
+def same_record(before: WorkItem, now: WorkItem) -> None:
+    """Refuse an item that says something else than it did; status and receipts may be others.
+
+    Raises:
+        InvalidValue: it does.
+    """
+    if replace(now, status=before.status, receipts=before.receipts) != before:
+        remedy = "a record never changes; run 'lapse ledger verify'"
+        raise InvalidValue("items", now.id, remedy)
 
 
 def merge(departure: Departure, delta: Delta, returning: Returning) -> Checkpoint:

@@ -22,13 +22,13 @@ what it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from lapse.admission.coverage import Coverage, Missing, measure, missing
 from lapse.admission.disputes import Dispute, disputes_in
-from lapse.admission.gates import Judgement, Situation, weigh
+from lapse.admission.gates import Judgement, weigh
 from lapse.admission.lifecycle import (
     History,
     UnknownCurrent,
@@ -114,15 +114,9 @@ class Judged:
 
     def next(self) -> Eligible:
         """Ask the gates."""
-        items = self.checkpoint.items
-        situation = Situation(
-            returning=self.checkpoint.returning,
-            items={item.id: item for item in items},
-            fallen=self.fallen,
-            kinds=self.policy.kinds | {Kind.EXPERIENCE},
-            observers=self.policy.observers,
-            item_chars=self.policy.item_chars,
-        )
+        items, policy = self.checkpoint.items, self.policy
+        by_id = {item.id: item for item in items}
+        situation = policy.situation(self.checkpoint.returning, by_id, self.fallen)
         judgements = weigh(items, situation, self.policy.gates)
         return Eligible(self.checkpoint, self.policy, self.unknown, judgements, self.disputes)
 
@@ -157,14 +151,7 @@ class Eligible:
         )
         if policy.suffices(selection.failures):
             return Selected(self, selection)
-        return Blocked(
-            eligible=self,
-            outcome=self.policy.when_incomplete,
-            failures=selection.failures,
-            coverage=selection.coverage,
-            missing=missing(selection.obligations, selection.supported, shared),
-            unknown=self.unknown,
-        )
+        return block(self, selection, shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,28 +163,11 @@ class Selected:
 
     def next(self, signer: Signer) -> Sealed:
         """Bind the set to the return, sign it, and let experience back with its sources."""
-        checkpoint, policy = self.eligible.checkpoint, self.eligible.policy
-        items, coverage = self.selection.items, self.selection.coverage
-        if self.selection.failures:  # a view reports what its own items add up to, and no more
-            coverage = measure(obligations_in(items), self.selection.supported)
-        view = ReturnView.of(
-            items,
-            coverage,
-            returning=checkpoint.returning,
-            checkpoint=checkpoint.digest(),
-            expires=checkpoint.returning.at + policy.lifetime_us,
-        )
-        experience, withheld = _readmit(self.eligible, {item.id for item in view.items})
+        judgements = self.eligible.judgements
         left = {j.item.id: j.reasons for j in self.eligible.shared if j.reasons}
         left |= {name: (reason,) for name, reason in self.selection.left.items()}
-        return Sealed(
-            eligible=self.eligible,
-            view=view,
-            signed=sign(view, signer),
-            experience=experience,
-            left_out=left | withheld,
-            failures=self.selection.failures,
-        )
+        private = (j for j in judgements if j.item.kind is Kind.EXPERIENCE)
+        return seal(self.eligible, self.selection, signer, left=left, private=private)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,6 +210,64 @@ class Blocked:
     coverage: Coverage
     missing: tuple[Missing, ...]
     unknown: tuple[UnknownCurrent, ...]
+
+
+def block(eligible: Eligible, selection: Selection, about: Iterable[Judgement]) -> Blocked:
+    """Say what a set lacks.
+
+    Args:
+        eligible: what it was chosen from.
+        selection: the set.
+        about: the judgements of the shared items that support what is lacking, or of all.
+    """
+    return Blocked(
+        eligible=eligible,
+        outcome=eligible.policy.when_incomplete,
+        failures=selection.failures,
+        coverage=selection.coverage,
+        missing=missing(selection.obligations, selection.supported, about),
+        unknown=eligible.unknown,
+    )
+
+
+def seal(
+    eligible: Eligible,
+    selection: Selection,
+    signer: Signer,
+    *,
+    left: dict[str, tuple[Reason, ...]],
+    private: Iterable[Judgement],
+) -> Sealed:
+    """Bind a set to its return, sign it, and let experience back with its sources.
+
+    Args:
+        eligible: what it was chosen from.
+        selection: the set.
+        signer: signs.
+        left: what speaks against each shared item that is not shown; the caller gives it away.
+        private: the judgements of private experience, by id.
+    """
+    checkpoint, policy = eligible.checkpoint, eligible.policy
+    items, coverage = selection.items, selection.coverage
+    if selection.failures:  # a view reports what its own items add up to, and no more
+        coverage = measure(obligations_in(items), selection.supported)
+    view = ReturnView.of(
+        items,
+        coverage,
+        returning=checkpoint.returning,
+        checkpoint=checkpoint.digest(),
+        expires=checkpoint.returning.at + policy.lifetime_us,
+    )
+    experience, withheld = _readmit(eligible, private, {item.id for item in view.items})
+    left.update(withheld)
+    return Sealed(
+        eligible=eligible,
+        view=view,
+        signed=sign(view, signer),
+        experience=experience,
+        left_out=left,
+        failures=selection.failures,
+    )
 
 
 _OF_SOURCES = frozenset(
@@ -292,7 +320,7 @@ def _step(
 
 
 def _readmit(
-    eligible: Eligible, shown: set[str]
+    eligible: Eligible, private: Iterable[Judgement], shown: set[str]
 ) -> tuple[tuple[WorkItem, ...], dict[str, tuple[Reason, ...]]]:
     """The experience that comes back, and the rest with reasons.
 
@@ -303,10 +331,8 @@ def _readmit(
     returned: list[WorkItem] = []
     withheld: dict[str, tuple[Reason, ...]] = {}
     principal = eligible.checkpoint.returning.who.principal
-    for judgement in eligible.judgements:
+    for judgement in private:
         item = judgement.item
-        if item.kind is not Kind.EXPERIENCE:
-            continue
         reasons = list(judgement.reasons)
         if item.scope.principal != principal and Reason.AUTHORIZATION_DENIED not in reasons:
             reasons.append(Reason.AUTHORIZATION_DENIED)

@@ -69,10 +69,14 @@ class Gate:
         name: for reports.
         objections: the reasons against an item; none: it passes. It must not have effects; if it
             raises, the item is left out.
+        looks_around: whether its answer may depend on more than the item, why it fell, the items
+            that it rests on, and who returns. Such a gate is asked about every item again whenever
+            anything changes (see `Readmission`).
     """
 
     name: str
     objections: Callable[[WorkItem, Situation], Sequence[Reason]]
+    looks_around: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +196,10 @@ def _size(item: WorkItem, situation: Situation) -> Sequence[Reason]:
 
 
 GATES = (
-    Gate("authorization", _authorization),
-    Gate("temporal", _temporal),
-    Gate("applicability", _applicability),
-    Gate("provenance", _provenance),
-    Gate("size", _size),
+    Gate("authorization", _authorization, looks_around=False),
+    Gate("temporal", _temporal, looks_around=False),
+    Gate("applicability", _applicability, looks_around=False),
+    Gate("provenance", _provenance, looks_around=False),
+    Gate("size", _size, looks_around=False),
 )
 """All five; what `Policy` uses unless told otherwise."""

@@ -11,14 +11,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
+from typing import TYPE_CHECKING
 
-from lapse.admission.gates import GATES, Gate
+from lapse.admission.gates import GATES, Gate, Situation
 from lapse.admission.items import LONGEST_TEXT
 from lapse.admission.lifecycle import RANKS
 from lapse.admission.reasons import Failure
 from lapse.admission.selection import Budget, Selector
 from lapse.errors import InvalidValue
 from lapse.ledger import Kind
+
+if TYPE_CHECKING:
+    from lapse.admission.checkpoint import Returning
+    from lapse.admission.items import WorkItem
+    from lapse.admission.reasons import Fallen
 
 __all__ = ["Incomplete", "Policy"]
 
@@ -94,6 +100,25 @@ class Policy:
             if not isfinite(score):
                 shown = f"{item_id!r}: {score}"
                 raise InvalidValue("unsafe_relevance", shown, "pass finite scores: others no order")
+
+    def situation(
+        self, returning: Returning, items: Mapping[str, WorkItem], fallen: Mapping[str, Fallen]
+    ) -> Situation:
+        """What the gates may know of a return; experience is judged too, and shown by itself.
+
+        Args:
+            returning: who returns, when.
+            items: every candidate, by id.
+            fallen: what does not stand, and why.
+        """
+        return Situation(
+            returning=returning,
+            items=items,
+            fallen=fallen,
+            kinds=self.kinds | {Kind.EXPERIENCE},
+            observers=self.observers,
+            item_chars=self.item_chars,
+        )
 
     def suffices(self, failures: Collection[Failure]) -> bool:
         """Whether a set with these failures is shown."""

@@ -19,7 +19,7 @@ source goes.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Pair", "Proposals", "Question", "Scan", "Verdict", "judge", "propose", "scans"]
 
-_ASKED_ABOUT = frozenset({Kind.FACT, Kind.CONSTRAINT})
+ASKED_ABOUT = frozenset({Kind.FACT, Kind.CONSTRAINT})
+"""The kinds of item of which a premise may be broken by something that nobody linked."""
 
 
 class Verdict(StrEnum):
@@ -99,28 +100,48 @@ def scans(checkpoint: Checkpoint, fallen: Collection[str]) -> Iterator[Scan]:
     What was revoked was never true, and breaks nothing. Items of one slot are left to the explicit
     rules.
     """
-    came = (
-        item
-        for item in checkpoint.items
-        if checkpoint.departed < item.epochs.since <= checkpoint.returning.epoch
+    returning, departed = checkpoint.returning, checkpoint.departed
+    came = (i for i in checkpoint.items if comes(i, after=departed, until=returning.epoch))
+    absence = Absence(came)
+    for item in checkpoint.items:
+        if item.id in fallen or item.kind not in ASKED_ABOUT:
+            continue
+        later = absence.after(item)
+        if later:
+            yield Scan(item, later)
+
+
+def comes(item: WorkItem, *, after: int, until: int) -> bool:
+    """Whether an item, written in these revisions, may break what was before it."""
+    return (
+        after < item.epochs.since <= until
         and item.status is not Status.REVOKED
         and item.kind is not Kind.EXPERIENCE
     )
-    absence = tuple(sorted(came, key=lambda item: (item.moment, item.id)))
-    moments = [item.moment for item in absence]
-    last = {item.slot: at for at, item in enumerate(absence)}
-    after: dict[int, tuple[WorkItem, ...]] = {}  # a long absence is not copied for each
-    for item in checkpoint.items:
-        if item.id in fallen or item.kind not in _ASKED_ABOUT:
-            continue
-        begins = bisect_right(moments, item.moment)
-        later = after.get(begins)
+
+
+class Absence:
+    """What came later, given as one tuple to all that it came after.
+
+    Args:
+        came: the items, in any order.
+    """
+
+    def __init__(self, came: Iterable[WorkItem]) -> None:
+        self._items = tuple(sorted(came, key=lambda item: (item.moment, item.id)))
+        self._moments = [item.moment for item in self._items]
+        self._last = {item.slot: at for at, item in enumerate(self._items)}
+        self._tails: dict[int, tuple[WorkItem, ...]] = {}
+
+    def after(self, item: WorkItem) -> tuple[WorkItem, ...]:
+        """What came after an item and is about another slot, from the earliest on."""
+        begins = bisect_right(self._moments, item.moment)
+        later = self._tails.get(begins)
         if later is None:
-            later = after[begins] = absence[begins:]
-        if last.get(item.slot, -1) >= begins:
-            later = tuple(other for other in later if other.slot != item.slot)
-        if later:
-            yield Scan(item, later)
+            later = self._tails[begins] = self._items[begins:]
+        if self._last.get(item.slot, -1) < begins:
+            return later
+        return tuple(other for other in later if other.slot != item.slot)
 
 
 def propose(asked: Collection[Scan], scanned: Mapping[str, object]) -> Proposals:

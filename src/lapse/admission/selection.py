@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from lapse.admission.gates import Judgement
     from lapse.admission.items import WorkItem
 
-__all__ = ["Budget", "Selection", "Selector", "choose", "owed", "select"]
+__all__ = ["SERVING", "Budget", "Selection", "Selector", "choose", "owed", "select"]
 
 _CRITICAL_WEIGHT = 2
 """w(d) of a critical dependency; any other weighs one (paper, equation 5)."""
 
-_SERVING = frozenset({Kind.OBLIGATION, Kind.FRONTIER})
+SERVING = frozenset({Kind.OBLIGATION, Kind.FRONTIER})
 """The kinds that say what is owed."""
 
 _NOT_OWED = frozenset(
@@ -160,7 +160,7 @@ def select(
         unsafe_relevance: choose evidence by these scores instead (see `Policy`).
     """
     eligible = {one.item.id: one.item for one in judgements if one.eligible}
-    owes = [one for one in judgements if one.item.kind in _SERVING]
+    owes = [one for one in judgements if one.item.kind in SERVING]
     candidates = Candidates(eligible.values() if unsafe_relevance is None else ())
     chosen = choose(
         owes, eligible, candidates, budget, selector=selector, unsafe_relevance=unsafe_relevance
