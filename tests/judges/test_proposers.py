@@ -140,7 +140,7 @@ WORDS = st.lists(st.sampled_from(["hub", "map", "tot", "zip", "fun"]), min_size=
 
 @given(texts=st.lists(WORDS.map(" ".join), min_size=1, max_size=8), asked=WORDS.map(" ".join))
 def test_the_score_is_okapi_bm25(texts: list[str], asked: str) -> None:
-    found = WordIndex(texts).ranked(asked)
+    found = list(WordIndex(texts).ranked(asked))
     assert dict(found) == pytest.approx(okapi(texts, asked))
     assert found == sorted(found, key=lambda one: (-one[1], one[0]))
 

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from lapse.errors import MissingExtra
 from lapse.judges.proposing import check_most, later_items, proposed
@@ -110,14 +110,16 @@ class Embedded:
 
     def scan(self, scans: Sequence[Scan]) -> Mapping[str, Proposal]:
         """See `Proposer`."""
+        import numpy as np  # noqa: PLC0415 - only who embeds pays for it
+
         later = later_items(scans)
         names = sorted(later)
         vectors = embed([later[name].text for name in names])
 
         def ranked(older: WorkItem) -> Iterable[str]:
-            near = zip((vectors @ embed([older.text])[0]).tolist(), names, strict=True)
-            return [
-                name for _, name in sorted((-round(cosine, _PLACES), name) for cosine, name in near)
-            ]
+            nearness = cast("Vectors", np.round(vectors @ embed([older.text])[0], _PLACES))
+            # A stable sort leaves ties as they stand: by id.
+            order: list[int] = np.argsort(-nearness, kind="stable").tolist()
+            return (names[place] for place in order)
 
         return proposed(scans, ranked, self.most)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lapse.judges.proposing import check_most, later_items, proposed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lapse.admission import Scan, WorkItem
     from lapse.runtime import Proposal
@@ -47,19 +47,19 @@ class WordIndex:
             "INSERT INTO said (rowid, text) VALUES (?, ?)", list(enumerate(texts))
         )
 
-    def ranked(self, text: str) -> list[tuple[int, float]]:
+    def ranked(self, text: str) -> Iterator[tuple[int, float]]:
         """The texts that share a word with this one, as place and score, the best first.
 
         Of equal scores the smaller place comes first.
         """
         words = dict.fromkeys(word.casefold() for word in _WORD.findall(text))
         if not words:
-            return []
+            return iter(())
         asked = " OR ".join(f'"{word}"' for word in words)
-        found: Iterable[tuple[int, float]] = self._index.execute(
+        found: Iterator[tuple[int, float]] = self._index.execute(
             "SELECT rowid, -bm25(said) FROM said WHERE said MATCH ? ORDER BY 2 DESC, 1", (asked,)
         )
-        return list(found)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
