@@ -56,8 +56,14 @@ def ranks_of(episode: ReturnEpisode) -> dict[str, int]:
     return {**{str(one): rank for rank, one in enumerate(known)}, SETTLED: len(known)}
 
 
-def worked(claims: Iterable[Claim]) -> dict[str, WorkItem]:
-    """The items that claims come to, by id, in the order in which they were written."""
+def worked(claims: Iterable[Claim], *, premises: bool = True) -> dict[str, WorkItem]:
+    """The items that claims come to, by id, in the order in which they were written.
+
+    Args:
+        claims: in that order.
+        premises: whether declared premises are taken in; without them a conclusion is stamped on
+            the claims that it came from, and falls with those for good.
+    """
     items: dict[str, WorkItem] = {}
     standing: dict[str, list[str]] = {}
     for claim in claims:
@@ -67,7 +73,7 @@ def worked(claims: Iterable[Claim]) -> dict[str, WorkItem]:
                 if name in items:
                     items[name] = replace(items[name], status=Status.EVICTED)
             continue
-        item = _item(claim, slot, items)
+        item = _item(claim if premises else replace(claim, assumes=()), slot, items)
         items[claim.id] = item
         standing.setdefault(slot, []).append(claim.id)
     return items

@@ -94,10 +94,12 @@ class LapseMethod:
     Attributes:
         name: what tables call it.
         judging: who answers what the history leaves to be asked; None: nobody looks.
+        premises: whether declared premises count; without them only links do.
     """
 
     name: str = "lapse"
     judging: Judging | None = None
+    premises: bool = True
 
     def admit(self, episode: episodes.ReturnEpisode, budget: episodes.Budget) -> Admission:
         """Which claims the signed view shows."""
@@ -108,7 +110,7 @@ class LapseMethod:
         """Run a whole return."""
         inferring = self.judging is not None
         policy = _policy(episode, budget, inferring=inferring)
-        items = worked(episode.written)
+        items = worked(episode.written, premises=self.premises)
         known = {item.slot for item in items.values()}
         wants = known if episode.needs is None else set(episode.needs)
         opened = Captured(_checkpoint(episode, items, wants), policy).next()

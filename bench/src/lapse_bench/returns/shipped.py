@@ -1,4 +1,4 @@
-"""The two data sets that ship with lapse-bench, and reading of files of their form.
+"""The data sets that ship with lapse-bench, and reading of files of their form.
 
 A shipped file is checked against its digest before it is read: a benchmark over changed data is
 another benchmark. A file that a user names is read as it is.
@@ -20,6 +20,7 @@ __all__ = ["DIGESTS", "digest_of", "packed", "rows_of", "shipped"]
 
 DIGESTS: Final = {
     "manbench": "1b4cc497766d230eb1174e46afc240ea2f0beba179331e41df9870f7b575a466",
+    "stackage": "a75cc94d8667f64ad2abcb449c1d2d03442740cf35da40c0b8e84e0dced62ea1",
     "memora": "886eeccf39ca229cecdcec03aafb11bb9c89a4a760c7daf8d13fc3cef07ff219",
 }
 """SHA-256 of the files as they ship."""
@@ -29,7 +30,7 @@ def shipped(name: str, *, folder: Path | None = None) -> Path:
     """Where a shipped file is.
 
     Args:
-        name: `memora` or `manbench`.
+        name: `memora`, `manbench` or `stackage`.
         folder: where to look instead of in the package.
 
     Raises:
