@@ -117,8 +117,8 @@ class Decided:
         departed: that departure's revision.
         checkpoint: the digest of the checkpoint.
         outcome: None: admitted with a view; else what a return without one comes to.
-        against: what speaks against each item that had not ended by then, and what brought it down;
-            and the last word about each dependency that is missing.
+        against: what speaks against each item that had not ended by then, and what brought it down,
+            unless it was not needed; and the last word about each dependency that is missing.
         shown: the items chosen, in the order of the view; of a blocked return, what was not enough.
         experience: the private experience that came back.
         failures: why the set was not enough.
@@ -304,6 +304,7 @@ def _against(ended: Sealed | Blocked) -> dict[str, tuple[tuple[Reason, ...], str
     for judgement in ended.eligible.judgements:
         item = judgement.item
         reasons = left.get(item.id, judgement.reasons)
-        if (reasons and item.status in LIVE) or item.id in last:
+        counts = reasons not in ((), (Reason.NOT_NEEDED,)) and item.status in LIVE
+        if counts or item.id in last:
             found[item.id] = reasons, judgement.by
     return found

@@ -21,7 +21,7 @@ from lapse.admission import (
     unknown_current,
 )
 from lapse.errors import UnknownRecord
-from lapse.ledger import Kind, Status, story
+from lapse.ledger import LIVE, Kind, Status, story
 from lapse.runtime.workspace_forms import Notice
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ class CycleStory:
         outcome: None: admitted with a view; else what a return without one comes to.
         shown: ids of what the view shows; of a blocked return, of what was not enough.
         experience: ids of the private experience that came back.
-        left_out: every item that had not ended and was left out, by id.
+        left_out: the items that had not ended and were left out, by id. Of those that might have
+            been acted on and were not needed, the ones that still live.
         coverage: how far the chosen items reach.
         failures: why they were not enough.
         missing: the dependencies that they lack, who needs them, who spoke about them last.
@@ -232,9 +233,7 @@ def _cycle_story(snapshot: Snapshot, decided: Decided) -> CycleStory:
         outcome=decided.outcome,
         shown=decided.shown,
         experience=decided.experience,
-        left_out={
-            name: LeftOut(reasons, by) for name, (reasons, by) in decided.against.items() if reasons
-        },
+        left_out=_left_out(snapshot, decided),
         coverage=measure(obligations, supported),
         failures=decided.failures,
         missing=missing(obligations, supported, judgements),
@@ -246,3 +245,17 @@ def _cycle_story(snapshot: Snapshot, decided: Decided) -> CycleStory:
         spent=decided.basis.spent,
         workload=decided.basis.workload,
     )
+
+
+def _left_out(snapshot: Snapshot, decided: Decided) -> dict[str, LeftOut]:
+    found = {
+        name: LeftOut(reasons, by) for name, (reasons, by) in decided.against.items() if reasons
+    }
+    if decided.sealing is None:
+        return found
+    chosen = {*decided.shown, *decided.experience, *decided.against}
+    for item in snapshot.items:
+        there = item.epochs.since <= decided.returning.epoch and item.status in LIVE
+        if there and item.id not in chosen and item.kind is not Kind.EXPERIENCE:
+            found[item.id] = LeftOut((Reason.NOT_NEEDED,), "")
+    return found

@@ -10,7 +10,7 @@ carry what was sent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,11 +31,14 @@ _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """Answers to scans and questions.
+    """Answers to scans and questions, as far as they count.
+
+    A pair that was named and stands decides the same as one that was not named, so it is not kept:
+    how many were asked about is told with the cost.
 
     Attributes:
-        named: the later items that a scan named, by the older one's id; a scan that is in none of
-            these named nothing.
+        named: the later items that a scan named and that do not leave the older one standing, by
+            its id; a scan that is in none of these named nothing that counts.
         failed: the scans that failed, each with the kind of failure; empty for what is no answer.
         silent: the scans that nobody answered.
         answers: a verdict, the kind of failure, or the word for what is no answer, by pair.
@@ -57,20 +60,21 @@ class Heard:
         named: dict[str, tuple[str, ...]] = {}
         failed: dict[str, str] = {}
         silent: list[str] = []
+        told: dict[Pair, str] = {}
         for scan in asked:
             older = scan.older.id
-            offered = {item.id for item in scan.later}
-            match scanned.get(older, _SILENT):
-                case Exception() as failure:
-                    failed[older] = type(failure).__name__
-                case list() | tuple() | set() | frozenset() as found if _are_in(found, offered):
-                    if found:
-                        named[older] = tuple(sorted(cast("set[str]", set(found))))
-                case _ as other if other is _SILENT:
-                    silent.append(older)
-                case _:
-                    failed[older] = ""
-        told = {pair: _word(answer) for pair, answer in answers.items()}
+            if older not in scanned:
+                silent.append(older)
+                continue
+            found = _names(scanned[older], {item.id for item in scan.later})
+            if isinstance(found, str):
+                failed[older] = found
+                continue
+            pairs = [Pair(older, name) for name in found]
+            count = [pair for pair in pairs if answers.get(pair, _SILENT) is not Verdict.STANDS]
+            if count:
+                named[older] = tuple(pair.later for pair in count)
+            told.update((pair, _word(answers[pair])) for pair in count if pair in answers)
         return cls(named=named, failed=failed, silent=tuple(silent), answers=told)
 
     def scanned(self, asked: Sequence[Scan]) -> dict[str, object]:
@@ -119,8 +123,15 @@ class Heard:
             raise InvalidValue("heard", value, "pass what Heard.as_json() gives") from None
 
 
-def _are_in(found: Iterable[object], offered: Collection[str]) -> bool:
-    return all(isinstance(name, str) and name in offered for name in found)
+def _names(answer: object, offered: Collection[str]) -> list[str] | str:
+    """The ids that a scan named, or the kind of failure; empty for what is no answer."""
+    if isinstance(answer, Exception):
+        return type(answer).__name__
+    if not isinstance(answer, list | tuple | set | frozenset):
+        return ""
+    names = cast("Collection[object]", answer)
+    found = {name for name in names if isinstance(name, str) and name in offered}
+    return sorted(found) if len(found) == len(names) else ""
 
 
 _SILENT = object()

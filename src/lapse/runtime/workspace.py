@@ -107,7 +107,7 @@ class Workspace:
             scope = Scope(tenant=tenant)
             kept = RulingsInLedger(session, clock=clock, ids=ids, scope=scope)
             judging = replace(judging, rulings=kept)
-        state = Workstate(tenant)
+        state = Workstate(tenant, lambda seq: session.store.changes(after=seq))
         self._statements = Statements(
             session, state, clock=clock, ids=ids, policy=policy, telling=self._telling
         )

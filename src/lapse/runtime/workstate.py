@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from lapse.admission import Checkpoint, Member, Returning, WorkItem, explicit, settle
 from lapse.errors import InvalidValue, UnknownRecord
-from lapse.ledger import LIVE, Kind, Scope, Status
+from lapse.ledger import LIVE, ChangeKind, Kind, Scope, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from lapse.admission import Fallen
-    from lapse.ledger import Head, Instant, Record, State
+    from lapse.ledger import Change, Head, Instant, Record, State
 
 __all__ = ["Snapshot", "Workstate", "asking", "within"]
 
@@ -33,7 +33,7 @@ class Snapshot:
     Attributes:
         head: the end of the chain at that moment.
         epoch: the revision; 0 before anything was recorded.
-        by_id: every item, ended ones too, in the order in which the state holds them.
+        by_id: every item, ended ones too, in no particular order.
         members: those who ever left, by identity.
     """
 
@@ -110,33 +110,64 @@ class Snapshot:
 
 
 class Workstate:
-    """Reads states as one tenant's workspace, and reads no item twice; hold the session's lock.
+    """Reads states as one tenant's workspace; single-owner: hold the session's lock.
+
+    What came since the last reading is read from the changes, so a decision costs what others
+    decided since, however much there is.
 
     Args:
         tenant: whose; None: what was written under no tenant.
+        changes: gives the changes of the ledger after a place; None to read each state whole.
     """
 
-    __slots__ = ("_known", "_of", "_read", "tenant")
+    __slots__ = ("_changes", "_known", "_of", "tenant")
 
-    def __init__(self, tenant: str | None) -> None:
+    def __init__(
+        self, tenant: str | None, changes: Callable[[int], Iterable[Change]] | None = None
+    ) -> None:
         self.tenant = tenant
-        self._read: dict[str, WorkItem] = {}
+        self._changes = changes
         self._of: State | None = None
         self._known: Snapshot | None = None
 
     def at(self, state: State) -> Snapshot:
         """The workspace as a state has it."""
-        if state is not self._of:  # another chain may stand there now, with the same ids
-            self._read, self._of, self._known = {}, state, None
-        if self._known is None or self._known.head != state.head:
-            self._known = self._snapshot(state)
-        return self._known
+        known = self._known
+        if state is not self._of or known is None:  # another chain may stand there, with these ids
+            self._of = state
+            known = self._read(state)
+        elif known.head != state.head:
+            touched = self._touched(state, known)
+            known = self._read(state) if touched is None else self._with(state, known, touched)
+        self._known = known
+        return known
 
-    def _snapshot(self, state: State) -> Snapshot:
-        epoch = 0
-        items: dict[str, WorkItem] = {}
-        members: dict[Scope, Member] = {}
-        for record in state.records():
+    def _read(self, state: State) -> Snapshot:
+        nothing = Snapshot(head=state.head, epoch=0, by_id={}, members={})
+        return self._with(state, nothing, state.records())
+
+    def _touched(self, state: State, known: Snapshot) -> Iterable[Record] | None:
+        """The records that changes since a snapshot are about; None where all have to be read.
+
+        A purge leaves nothing that would tell what its record was.
+        """
+        if self._changes is None:
+            return None
+        touched: dict[str, None] = {}
+        for change in self._changes(known.head.seq):
+            if change.seq > state.head.seq:
+                break
+            if change.kind is ChangeKind.PURGED:
+                return None
+            touched.update(dict.fromkeys(part.record for part in change.parts))
+            if change.source is not None:
+                touched.update(dict.fromkeys(state.index.on(change.source)))
+        return map(state.record, touched)
+
+    def _with(self, state: State, known: Snapshot, records: Iterable[Record]) -> Snapshot:
+        """A snapshot with some records as the state has them."""
+        epoch, items, members = known.epoch, dict(known.by_id), dict(known.members)
+        for record in records:
             if record.kind is Kind.FIX or record.scope.tenant != self.tenant:
                 continue
             form = record.content.get("form")
@@ -144,22 +175,20 @@ class Workstate:
                 continue
             epoch = max(epoch, record.epoch)
             if form == "work":
-                items[record.id] = self._item(state, record)
+                items[record.id] = _item(state, record, items.get(record.id))
             elif form == "member" and record.status is Status.ACTIVE:
-                member = Member.of(record)
-                members[member.identity] = member
+                members[record.scope] = Member.of(record)
         return Snapshot(head=state.head, epoch=epoch, by_id=items, members=members)
 
-    def _item(self, state: State, record: Record) -> WorkItem:
-        """The item that a record holds; what is active and held reads as suspended."""
-        status = record.status
-        if status is Status.ACTIVE and not state.usable(record):
-            status = Status.SUSPENDED
-        known = self._read.get(record.id)
-        if known is None or len(known.receipts) != len(record.receipts):
-            known = WorkItem.of(record)
-        item = self._read[record.id] = known.with_status(status)
-        return item
+
+def _item(state: State, record: Record, known: WorkItem | None) -> WorkItem:
+    """The item that a record holds; what is active and held reads as suspended."""
+    status = record.status
+    if status is Status.ACTIVE and not state.usable(record):
+        status = Status.SUSPENDED
+    if known is None or len(known.receipts) != len(record.receipts):
+        known = WorkItem.of(record)
+    return known.with_status(status)
 
 
 def within(tenant: str | None, field: str, scope: Scope) -> Scope:
