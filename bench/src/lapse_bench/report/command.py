@@ -1,4 +1,4 @@
-"""``lapse-bench report contract``: writes the report and prints the count of cells by verdict."""
+"""``lapse-bench report``: writes a report and prints the count of its cells by verdict."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lapse.judges import Prompting
-from lapse_bench.options import BaseUrl, Form, Format, asked_for
+from lapse_bench.options import BaseUrl, Form, Format, Seed, asked_for
 from lapse_bench.provenance import gathered
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lapse.judges import Planner
     from lapse_bench.report.jobs import Job
 
@@ -55,6 +57,27 @@ def contract(
         tell=lambda what: typer.echo(what, err=True),
     )
     written(result, out)
+    _told(result, out, form)
+
+
+@app.command("admission")
+def admission(
+    out: Annotated[Path, typer.Option("--out", help="The folder for pages, JSON and figures.")],
+    seed: Seed = 0,
+    form: Format = Form.TABLE,
+) -> None:
+    """Tables 1 to 17 and figures 3 to 5 of TRACE, with a verdict for every cell."""
+    from lapse_bench.report.admission import admission_report, written  # noqa: PLC0415 - cheap start
+
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    result = admission_report(
+        gathered(date=date), seed=seed, tell=lambda what: typer.echo(what, err=True)
+    )
+    written(result, out)
+    _told(result, out, form)
+
+
+def _told(result: Mapping[str, Any], out: Path, form: Form) -> None:
     if form is Form.JSON:
         sys.stdout.write(json.dumps(result["verdicts"], indent=2) + "\n")
     else:
