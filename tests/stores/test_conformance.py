@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from langgraph.store.base import BaseStore
@@ -11,10 +12,19 @@ from langgraph.store.base import BaseStore
 from lapse.storage import InMemoryStore
 from lapse.stores import Capabilities, OwnStore
 from lapse.stores.langgraph import LangGraphStore
+from lapse.stores.markdown import MarkdownStore
 from lapse.testing import MEMORY_STORE_CASES, ManualClock, Notebook, SequenceIds
 from lapse.testing.memory_store_cases import Place
 
 Case = Callable[[Place], None]
+
+START = {
+    "absent": b"",
+    "front matter": b"---\ntitle: notes\n---\n",
+    "windows": b"\xef\xbb\xbf# Notes\r\n\r\n## Empty\r\n",
+    "no last line end": b"# Notes",
+}
+"""Files that hold no memory yet."""
 
 each = pytest.mark.parametrize("case", MEMORY_STORE_CASES, ids=lambda case: case.__name__)
 
@@ -62,3 +72,12 @@ def test_langgraph_in_memory(
 def test_langgraph_sqlite(case: Case, lang_sqlite: Callable[[], BaseStore]) -> None:
     keys = SequenceIds("k")
     case(lambda: LangGraphStore(lang_sqlite(), ("memories", "ana"), ids=keys))
+
+
+@each
+@pytest.mark.parametrize("start", START, ids=list(START))
+def test_a_markdown_file(case: Case, start: str, tmp_path: Path) -> None:
+    path = tmp_path / "MEMORY.md"
+    if START[start]:
+        path.write_bytes(START[start])
+    case(lambda: MarkdownStore(path))

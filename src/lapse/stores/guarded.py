@@ -200,6 +200,23 @@ class Guarded:
         told = self._said(external_id) if said is None else said
         return self._served(memory, self.sidecar.remember(memory, told))
 
+    def adopt(self, said: Provenance = _UNSAID) -> tuple[Served, ...]:
+        """Vouch for every memory that the ledger never saw, as the store has it now.
+
+        What drifted is not among them: somebody has to look at it, one by one.
+
+        Raises:
+            Incapable: the store cannot list.
+        """
+        self.store.capabilities.demand("list_all", self.store.name)
+        there = list(self.store.list())
+        weighed = self.sidecar.weigh(there, at=self.sidecar.now())
+        return tuple(
+            self._served(memory, self.sidecar.remember(memory, said))
+            for memory, (standing, _, _) in zip(there, weighed, strict=True)
+            if standing is Standing.LEGACY
+        )
+
     def invalidate(
         self,
         external_id: str,
