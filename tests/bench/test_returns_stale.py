@@ -284,10 +284,12 @@ def test_a_file_of_ones_own_is_marked_as_that(tmp_path: Path) -> None:
         (("--proposer", "oracle"), "name union, bm25"),
         (("--accuracies", "2"), "share from 0.5 to 1"),
         (("--methods", "cupmem"), "methods is 'cupmem'"),
+        (("--verifier", "oracle"), "name one of local, openai:MODEL"),
+        (("--verifier", "openai:some"), "OPENAI_API_KEY"),
     ],
 )
 def test_a_wrong_command_is_told_what_to_do(arguments: tuple[str, ...], says: str) -> None:
-    done = CliRunner().invoke(app, ["run", "stale-shaped", *arguments])
+    done = CliRunner(env={"OPENAI_API_KEY": None}).invoke(app, ["run", "stale-shaped", *arguments])
     assert isinstance(done.exception, InvalidValue)
     assert says in str(done.exception)
 

@@ -32,6 +32,7 @@ from lapse.judges.stand_ins import STAND_INS, StandIn
 from lapse.judges.verifying import DeclaredPremises, InTurn, ScriptedJudge
 from lapse.judges.verifying_models import ModelJudge
 from lapse.judges.verifying_named import JUDGE_NAMES, JudgeSettings, judge_named
+from lapse.judges.verifying_prompts import pair_prompt
 
 __all__ = [
     "COUNTERS",
@@ -70,6 +71,7 @@ __all__ = [
     "checked",
     "counter_named",
     "judge_named",
+    "pair_prompt",
     "planner_named",
     "shape_of",
     "taken_over",

@@ -14,7 +14,13 @@ from lapse_bench.provenance import gathered
 from lapse_bench.returns.episodes import Budget
 from lapse_bench.returns.manbench import GROUP_SIZES
 from lapse_bench.returns.registry import chosen_methods
-from lapse_bench.returns.verifiers import Verifiers, local_judge, stand_ins, verified
+from lapse_bench.returns.verifiers import (
+    STAND_IN,
+    Verifier,
+    model_named,
+    stand_ins,
+    verified,
+)
 from lapse_bench.returns.writing import (
     ALL,
     Characters,
@@ -100,9 +106,7 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
     dissent: Annotated[
         float, typer.Option("--dissent", help="The share of a team that says the opposite.")
     ] = 0.0,
-    verifier: Annotated[
-        Verifiers, typer.Option("--verifier", help="Whom lapse asks where writers differ.")
-    ] = Verifiers.STAND_IN,
+    verifier: Verifier = STAND_IN,
     accuracies: Annotated[
         str, typer.Option("--accuracies", help="How often the stand-in is right; several: a curve.")
     ] = "1,0.9,0.8,0.7,0.6",
@@ -131,7 +135,7 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
     if not teams:
         raise InvalidValue("sizes", sizes, "name at least one, as 4,8,16,32")
     wanted = shares("accuracies", accuracies)
-    if verifier is Verifiers.STAND_IN:
+    if verifier == STAND_IN:
         stand_ins(wanted, lambda _: Verdict.UNSURE, seed=seed)  # refused before anything is read
     questions = read_manbench(data)
     episodes = [
@@ -143,8 +147,8 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
     ]
     first = [one for one in episodes if one.size == teams[0]]
     provenance = gathered(date=now())
-    with local_judge(verifier) as local, progress() as bar:
-        ours = verified(verifier, wanted, truth_of(questions), seed=seed, local=local)
+    with model_named(verifier) as model, progress() as bar:
+        ours = verified(verifier, wanted, truth_of(questions), seed=seed, model=model)
         curve = ours[1:] if any(method.name == "lapse" for method in asked) else ()
         asked = tuple(ours[0] if method.name == "lapse" else method for method in asked)
         total = len(episodes) * len(asked) + len(first) * len(curve)
@@ -163,7 +167,7 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
             **config_of((*asked, *curve), budget, seed),
             "sizes": teams,
             "dissent": dissent,
-            "verifier": verifier.value,
+            "verifier": verifier if model is None else model.name,
             "subjects": subjects.value,
             "every": every,
             "curve_size": teams[0],

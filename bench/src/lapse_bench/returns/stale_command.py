@@ -14,7 +14,7 @@ from lapse_bench.options import Form, Format, Out, Seed
 from lapse_bench.provenance import gathered
 from lapse_bench.returns.episodes import UNLIMITED
 from lapse_bench.returns.registry import METHODS, chosen_methods
-from lapse_bench.returns.verifiers import Verifiers
+from lapse_bench.returns.verifiers import STAND_IN, Verifier
 from lapse_bench.returns.writing import (
     ALL,
     Data,
@@ -39,9 +39,7 @@ __all__ = ["stale_shaped"]
 
 def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
     methods: Methods = ALL,
-    verifier: Annotated[
-        Verifiers, typer.Option("--verifier", help="Who rules on the pairs for lapse.")
-    ] = Verifiers.STAND_IN,
+    verifier: Verifier = STAND_IN,
     accuracies: Annotated[
         str, typer.Option("--accuracies", help="How often the stand-in is right; several: a curve.")
     ] = "1,0.9,0.8,0.7,0.6",
@@ -68,7 +66,7 @@ def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
     from lapse_bench.returns import stale_running as running  # noqa: PLC0415 - cheap start
     from lapse_bench.returns.stale_returns import truth_of  # noqa: PLC0415
     from lapse_bench.returns.verifiers import (  # noqa: PLC0415
-        local_judge,
+        model_named,
         stand_ins,
         verified,
     )
@@ -79,8 +77,8 @@ def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
     episodes = _episodes(data, any_file=any_file, every=every)
     truth = truth_of(episodes)
     provenance = gathered(date=now())
-    with local_judge(verifier) as local, progress() as bar:
-        ours = verified(verifier, wanted, truth, seed=seed, proposers=proposers, local=local)
+    with model_named(verifier) as model, progress() as bar:
+        ours = verified(verifier, wanted, truth, seed=seed, proposers=proposers, model=model)
         asked = _in_place(asked, ours)
         task = bar.add_task("stale-shaped", total=len(episodes) * (len(asked) + len(METHODS)))
 
@@ -91,7 +89,7 @@ def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
         reach = running.run_declared(episodes, tuple(METHODS.values()), tell)
         returns = running.opened(episodes)
         recalled = running.recalls(returns)
-        judges = stand_ins(wanted, truth, seed=seed) if verifier is Verifiers.STAND_IN else ()
+        judges = stand_ins(wanted, truth, seed=seed) if verifier == STAND_IN else ()
         rulings = [running.ruled(returns, judge, proposers) for judge in judges]
     rulings += _asked_local(returns, local_pairs)
     result = {
@@ -99,7 +97,7 @@ def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
         "data": _data(data, any_file=any_file),
         "config": {
             **config_of(asked, UNLIMITED, seed),
-            "verifier": verifier.value,
+            "verifier": verifier if model is None else model.name,
             "proposer": proposer,
             "most": most,
             "every": every,
@@ -160,9 +158,9 @@ def _asked_local(returns: Sequence[Any], pairs: int) -> list[dict[str, Any]]:
         return []
     from lapse.judges import AllPairs  # noqa: PLC0415 - cheap start
     from lapse_bench.returns.stale_running import ruled  # noqa: PLC0415
-    from lapse_bench.returns.verifiers import local_judge  # noqa: PLC0415
+    from lapse_bench.returns.verifiers import model_named  # noqa: PLC0415
 
-    with local_judge() as judge:
+    with model_named("local") as judge:
         assert judge is not None  # noqa: S101 - it was asked for
         return [ruled(returns, judge, (AllPairs(),), most=pairs)]
 

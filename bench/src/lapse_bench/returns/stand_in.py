@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lapse.admission import Verdict
 from lapse.errors import InvalidValue
-from lapse.judges import counter_named
+from lapse.judges import counter_named, pair_prompt
 from lapse.runtime import Cost, Opinion
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ __all__ = ["StandIn", "tokens_in"]
 
 _OPPOSITE = {Verdict.INVALIDATES: Verdict.STANDS, Verdict.STANDS: Verdict.INVALIDATES}
 
-_ANSWER = Cost(completion=1)
-"""A verdict is one word."""
+_VERDICT_TOKENS = 7
+"""Of `{"verdict":"invalidates"}` in the same encoding; the others are as long or one shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,15 @@ def tokens_in(text: str) -> int:
 
 
 def _cost(question: Question) -> Cost:
-    read = tokens_in(question.older.text) + tokens_in(question.later.text)
-    return Cost(calls=1, prompt=read) + _ANSWER
+    """What the question would cost a model: the words that `ModelJudge` sends, and one verdict."""
+    system, asked = pair_prompt(question).messages
+    read = _tokens_of_instructions(system.content) + tokens_in(asked.content)
+    return Cost(1, read, _VERDICT_TOKENS)
+
+
+@cache  # the same for every pair
+def _tokens_of_instructions(text: str) -> int:
+    return tokens_in(text)
 
 
 @cache  # its tables take a second to load

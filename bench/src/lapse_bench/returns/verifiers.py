@@ -1,13 +1,16 @@
-"""Whom `lapse` asks: nobody, a stand-in at stated accuracies, or the local model."""
+"""Whom `lapse` asks: nobody, a stand-in at stated accuracies, or a model."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from os import environ
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from pydantic import SecretStr
 
 from lapse.errors import InvalidValue
-from lapse.judges import ModelJudge
+from lapse.judges import JudgeSettings, judge_named
 from lapse.runtime import Judging
 from lapse_bench.returns.lapse_method import LapseMethod
 from lapse_bench.returns.stand_in import StandIn
@@ -18,43 +21,55 @@ if TYPE_CHECKING:
     from lapse.admission import Question, Verdict
     from lapse.runtime import PairJudge, Proposer
 
-__all__ = ["Verifiers", "accuracy_of", "local_judge", "stand_ins", "verified"]
+__all__ = [
+    "NOBODY",
+    "STAND_IN",
+    "Verifier",
+    "accuracy_of",
+    "model_named",
+    "stand_ins",
+    "verified",
+]
 
 
-class Verifiers(StrEnum):
-    """Who answers."""
+Verifier = Annotated[
+    str,
+    typer.Option(
+        "--verifier",
+        help="Whom lapse asks: none, stand-in, local, openai:MODEL or anthropic:MODEL.",
+    ),
+]
 
-    NONE = "none"
-    STAND_IN = "stand-in"
-    LOCAL = "local"
+STAND_IN: Final = "stand-in"
+NOBODY: Final = "none"
 
 
 def verified(
-    verifier: Verifiers,
+    verifier: str,
     accuracies: Sequence[float],
     truth: Callable[[Question], Verdict],
     *,
     seed: int,
     proposers: Sequence[Proposer] = (),
-    local: PairJudge | None = None,
+    model: PairJudge | None = None,
 ) -> tuple[LapseMethod, ...]:
     """`lapse` with its verifier, first as `lapse`, then once for each further accuracy.
 
     Args:
-        verifier: who answers.
+        verifier: who answers: `none`, `stand-in`, or the name of a model.
         accuracies: of the stand-in; at least one.
         truth: what an honest verifier would say; only the stand-in knows it.
         seed: decides the stand-in's errors.
         proposers: who names the pairs.
-        local: the local model, where it is to answer.
+        model: the model, where one is to answer.
 
     Raises:
         InvalidValue: an accuracy is out of bounds, or there is none.
     """
-    if verifier is Verifiers.NONE:
+    if verifier == NOBODY:
         return (LapseMethod(),)
-    if local is not None:
-        return (LapseMethod("lapse", Judging(proposers, local)),)
+    if model is not None:
+        return (LapseMethod("lapse", Judging(proposers, model)),)
     return tuple(
         LapseMethod(
             "lapse" if place == 0 else f"lapse, {judge.accuracy:g}", Judging(proposers, judge)
@@ -64,19 +79,23 @@ def verified(
 
 
 @contextmanager
-def local_judge(verifier: Verifiers = Verifiers.LOCAL) -> Generator[PairJudge | None]:
-    """The small model that ships in a package, while the block runs; None where it is not asked.
+def model_named(verifier: str) -> Generator[PairJudge | None]:
+    """The model behind a name while the block runs; None for a stand-in and for nobody.
 
     Raises:
-        MissingExtra: it is not installed.
+        InvalidValue: there is none of that name, or its key is not in the environment.
+        MissingExtra: a package that it needs is not installed.
     """
-    if verifier is not Verifiers.LOCAL:
+    if verifier in {STAND_IN, NOBODY}:
         yield None
         return
-    from lapse.judges.local import LocalModel  # noqa: PLC0415 - an extra
-
-    with LocalModel() as model:
-        yield ModelJudge(model)
+    kind, colon, _ = verifier.partition(":")
+    variable = f"{kind.upper()}_API_KEY"
+    key = environ.get(variable) if colon else None
+    if colon and not key:
+        raise InvalidValue(variable, None, f"set it to the key of the service behind {verifier}")
+    with judge_named(verifier, JudgeSettings(key=SecretStr(key) if key else None)) as judge:
+        yield judge
 
 
 def stand_ins(
