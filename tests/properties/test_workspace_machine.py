@@ -250,7 +250,11 @@ class WorkspaceMachine(RuleBasedStateMachine):
             digest="",
             outcome=Outcome.CONTRADICTS,
         )
-        for kind, said in ((ChangeKind.WITNESSED, seen.as_json()), (ChangeKind.SUSPENDED, {})):
+        told: tuple[tuple[ChangeKind, object], ...] = (
+            (ChangeKind.WITNESSED, seen.as_json()),
+            (ChangeKind.SUSPENDED, {}),
+        )
+        for kind, said in told:
             part = Part.of(name, said, salt=self.new())
             self.append(Draft(kind=kind, at=at, reason="recheck", actor="upkeep", parts=(part,)))
         self.read()
@@ -390,4 +394,4 @@ TestWorkspaceMachine.settings = settings(
 @pytest.mark.slow
 def test_a_workspace_holds_over_long_histories() -> None:
     deep = settings(max_examples=150, stateful_step_count=60, deadline=None)
-    run_state_machine_as_test(WorkspaceMachine, settings=deep)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(WorkspaceMachine, settings=deep)

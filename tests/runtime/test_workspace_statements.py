@@ -122,13 +122,13 @@ def test_the_same_statement_under_one_id_is_written_once(town: Town) -> None:
     assert town.work.store.head().seq == length + 1
     others: list[dict[str, Any]] = [
         {"supports": ["c"]},
-        {"slot": "b"},
-        {"by": "A3"},
-        {"scope": Scope()},
+        {"supports": ["c", "d"], "slot": "b"},
+        {"supports": ["c", "d"], "by": "A3"},
+        {"supports": ["c", "d"], "scope": Scope()},
     ]
     for other in others:
         with pytest.raises(IllegalChange, match="another id"):
-            town.says("a", "so it is", **({"supports": ["c", "d"]} | other))
+            town.says("a", "so it is", **other)
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,14 @@ from lapse.runtime.saying import Changing, Saying
 from lapse.runtime.session import Session
 from lapse.runtime.signatures import KnownInMemory, Signatures
 from lapse.runtime.workspace import Workspace
+from lapse.runtime.workspace_async import AsyncWorkspace
 from lapse.runtime.workspace_forms import Notice
 
 __all__ = [
     "FREE",
     "Allowance",
     "Answered",
+    "AsyncWorkspace",
     "Changing",
     "Cost",
     "CycleStory",

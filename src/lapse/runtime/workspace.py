@@ -24,8 +24,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from lapse.admission import Ending, Sealed, render
-from lapse.admission import Refused as NotShown
+from lapse.admission import Ending, Refused, Sealed, render
 from lapse.errors import InvalidValue
 from lapse.ledger import Scope
 from lapse.runtime.events import Event
@@ -309,7 +308,7 @@ class Workspace:
 
     # -- showing -----------------------------------------------------------------------------
 
-    def view(self, cycle: str, identity: Scope) -> ReturnView | NotShown:
+    def view(self, cycle: str, identity: Scope) -> ReturnView | Refused:
         """The view of a return, if nothing speaks against it now for whoever asks.
 
         Raises:
@@ -318,29 +317,29 @@ class Workspace:
             StoreError: the store could not be read.
         """
         found = self._exposed(cycle, identity)
-        return found if isinstance(found, NotShown) else found.view
+        return found if isinstance(found, Refused) else found.view
 
-    def brief(self, cycle: str, identity: Scope) -> str | NotShown:
+    def brief(self, cycle: str, identity: Scope) -> str | Refused:
         """The view worded for a model: evidence with its dates; checked and raising as `view`."""
         found = self._exposed(cycle, identity)
-        return found if isinstance(found, NotShown) else render(found.view)
+        return found if isinstance(found, Refused) else render(found.view)
 
-    def signed_view(self, cycle: str, identity: Scope) -> SignedView | NotShown:
+    def signed_view(self, cycle: str, identity: Scope) -> SignedView | Refused:
         """The view as it travels, with its signature; checked and raising as `view`."""
         found = self._exposed(cycle, identity)
-        return found if isinstance(found, NotShown) else found.signed
+        return found if isinstance(found, Refused) else found.signed
 
-    def experience(self, cycle: str, identity: Scope) -> tuple[WorkItem, ...] | NotShown:
+    def experience(self, cycle: str, identity: Scope) -> tuple[WorkItem, ...] | Refused:
         """The private experience whose sources the view shows; there is no other way to it.
 
         Checked and raising as `view`.
         """
         found = self._exposed(cycle, identity)
-        return found if isinstance(found, NotShown) else found.experience
+        return found if isinstance(found, Refused) else found.experience
 
-    def _exposed(self, cycle: str, identity: Scope) -> Exposed | NotShown:
+    def _exposed(self, cycle: str, identity: Scope) -> Exposed | Refused:
         found = self._exposing.exposed(cycle, asking(self.tenant, identity))
-        if isinstance(found, NotShown):
+        if isinstance(found, Refused):
             self._tell("refused", ",".join(found.reasons), cycle)
         else:
             self._tell("exposed", "checked", cycle)
