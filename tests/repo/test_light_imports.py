@@ -20,6 +20,8 @@ EXTRAS = {
     "fastapi",
     "httpx",
     "httpx2",
+    "langchain_core",
+    "langgraph",
     "lapse_bench",
     "matplotlib",
     "mcp",
@@ -35,7 +37,15 @@ EXTRAS = {
 # Base dependencies that only a store or the command line uses, and that are loaded when used.
 LATER = {"apsw", "click", "rich", "typer"}
 
-BASE_ROOMS = ["lapse.ledger", "lapse.contract", "lapse.wire", "lapse.storage", "lapse.runtime"]
+BASE_ROOMS = [
+    "lapse.ledger",
+    "lapse.contract",
+    "lapse.wire",
+    "lapse.storage",
+    "lapse.runtime",
+    "lapse.stores",
+    "lapse.stores.markdown",
+]
 
 PROGRAM = """
 import importlib, importlib.abc, json, sys

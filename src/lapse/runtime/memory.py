@@ -258,10 +258,10 @@ class Memory:
 
     @staticmethod
     def _only_issuer(state: State) -> str:
-        issuers = state.issuers()
+        issuers = sorted(filter(None, state.issuers()))  # without ours: work state and memories
         if len(issuers) > 1:
-            raise InvalidValue("issuer", None, f"name one of {sorted(issuers)}")
-        return next(iter(issuers), "")
+            raise InvalidValue("issuer", None, f"name one of {issuers}")
+        return issuers[0] if issuers else ""
 
     # -- looking and removing ----------------------------------------------------------------
 
