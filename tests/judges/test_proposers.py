@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapse.admission import Scan, WorkItem
-from lapse.errors import InvalidValue, MissingExtra, PeerError
+from lapse.errors import InvalidValue, PeerError
 from lapse.judges import AllPairs, Bm25, DeclaredPremise, Embedded, SharedEntity, Union
 from lapse.judges import proposing_meaning as meaning
 from lapse.judges.proposing_words import WordIndex
@@ -164,16 +164,38 @@ def test_the_embedder_leaves_logging_alone_and_loads_no_client() -> None:
     assert "wordllama" not in sys.modules
 
 
-def test_without_its_package_the_embedder_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def absent(name: str) -> object:
-        return None if name == "wordllama" else find_spec(name)
+PROGRAM = """
+import importlib.abc, sys
 
-    monkeypatch.setattr(meaning, "find_spec", absent)
-    meaning.loaded.cache_clear()
-    with pytest.raises(MissingExtra, match=r"lapse\[embed\]"):
-        named(Embedded(), GARDEN, later("a"))
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname == "tokenizers":
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        return None
+
+sys.meta_path.insert(0, Absent())
+from lapse.errors import MissingExtra
+from lapse.judges.proposing_meaning import embed, loaded
+try:
+    embed(["a text"])
+except MissingExtra as missing:
+    print(missing)
+del sys.meta_path[0]
+sys.path[:] = [path for path in sys.path if "site-packages" not in path or sys.argv[1] == path]
+sys.path_importer_cache.clear()
+try:
+    loaded()
+except MissingExtra as missing:
+    print(missing)
+"""
+
+
+def test_without_its_package_the_embedder_says_what_to_install() -> None:
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", PROGRAM, ""], capture_output=True, text=True, check=True
+    )
+    missing = "the embedder needs the extra 'embed': pip install 'lapse[embed]'\n"
+    assert done.stdout == 2 * missing
 
 
 @pytest.mark.parametrize("make", [Bm25, Embedded, SharedEntity])

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from typing import Any
 
 import pytest
 
 from lapse.admission import Question
 from lapse.errors import InvalidValue, MissingExtra, NoVerdict
 from lapse.judges import judge_named
-from lapse.judges import local as local_module
 from lapse.judges.local import LocalModel
 from lapse.judges.verifying_models import ModelJudge
 from lapse.runtime import PairJudge
@@ -34,19 +31,6 @@ def judge(*, everything: bool) -> Iterator[ModelJudge]:
         pytest.skip(f"{missing}; make test-all sets it up")
     with made:
         yield made
-
-
-def test_without_its_package_the_local_judge_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def absent(name: str) -> Any:
-        if name == "llama_cpp":
-            raise ImportError(name)
-        return import_module(name)
-
-    monkeypatch.setattr(local_module, "import_module", absent)
-    with pytest.raises(MissingExtra, match=r"lapse\[local\]"):
-        judge_named("local")
 
 
 LONG = "it_answers_or_refuses_a_long_text"
