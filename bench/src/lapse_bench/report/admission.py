@@ -19,6 +19,7 @@ from lapse_bench.report.admission_drawing import admission_drawn
 from lapse_bench.report.admission_pages import admission_pages
 from lapse_bench.report.admission_places import TITLES
 from lapse_bench.report.cells import UNEXPLAINED, counted
+from lapse_bench.returns.cupmem_stand_in import affected_by, cupmem_stand_in
 from lapse_bench.returns.episodes import UNLIMITED
 from lapse_bench.returns.manbench import GROUP_SIZES, read_manbench
 from lapse_bench.returns.manbench import episodes_of as manbench_episodes
@@ -84,6 +85,7 @@ class Scope:
             "ManBench items of each task, baselines": self.items or "all",
             "ManBench items of each task, lapse": self.asked,
             "verifier": f"a stand-in at {' and '.join(map(str, _ACCURACIES))}; no model is asked",
+            "CUPMem": "a stand-in whose bridge, proposals and rulings know the answers",
             "proposer on the set in STALE's shape": f"BM25, {_NAMED} for each item",
         }
 
@@ -132,14 +134,17 @@ def measured(
     )["methods"]
     tell("stale-shaped")
     shaped = tuple(own_episodes())
+    truth = stale_truth_of(shaped)
     judged = verified(
         Verifiers.STAND_IN,
         _ACCURACIES,
-        stale_truth_of(shaped),
+        truth,
         seed=seed,
         proposers=proposers_named("bm25", _NAMED),
     )
-    stale = run_stale(shaped, (*rules, *judged))["methods"]
+    bridge = affected_by([one.episode for one in shaped], truth)
+    cupmem = cupmem_stand_in(truth, seed=seed, affects=bridge)
+    stale = run_stale(shaped, (*rules, *judged, cupmem))["methods"]
     tell("ablations")
     ablated = run_ablations(scope.ablated, seed=seed, provenance=provenance)["data"]
     return {

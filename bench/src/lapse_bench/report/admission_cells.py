@@ -47,6 +47,11 @@ _VIEWS: Final = "ours is of views, which nobody answered from"
 
 _SHAPED: Final = "ours is over the hand-written set in STALE's shape, of views; no score on STALE"
 
+_COST: Final = (
+    "ours counts what the questions show, without instructions, reading and answering, over much "
+    "shorter sessions"
+)
+
 _SCALE: Final = "printed over all examples, whether or not an actor was eligible"
 
 
@@ -189,8 +194,12 @@ def _stale_like(
         for column, printed in columns.items():
             what = _PROBES.get(column, column.lower())
             path = (name, "strata", stratum) if stratum in STRATA else (name,)
-            found = _of(ours, "stale", *path, what)
-            yield _measured(place, row, column, printed, {"views": found}, _SHAPED)
+            found, why = _of(ours, "stale", *path, what), _SHAPED
+            if what == "tokens":  # printed for one episode; the strata of ours do not tell it
+                episodes = _of(ours, "stale", *path, "n")
+                found = None if found is None or not episodes else round(found / episodes)
+                why = _COST
+            yield _measured(place, row, column, printed, {"views": found}, why)
 
 
 def _table_1(ours: Mapping[str, Any]) -> Iterator[Cell]:
