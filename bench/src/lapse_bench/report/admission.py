@@ -31,7 +31,7 @@ from lapse_bench.returns.running import run_manbench, run_memora
 from lapse_bench.returns.stale_returns import own_episodes
 from lapse_bench.returns.stale_returns import truth_of as stale_truth_of
 from lapse_bench.returns.stale_running import proposers_named, run_stale
-from lapse_bench.returns.verifiers import Verifiers, verified
+from lapse_bench.returns.verifiers import STAND_IN, verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -126,7 +126,7 @@ def measured(
     ]
     tell("manbench-return, lapse")
     asked = _some(questions, scope.asked)
-    ours = verified(Verifiers.STAND_IN, _ACCURACIES, truth_of(asked), seed=seed)
+    ours = verified(STAND_IN, _ACCURACIES, truth_of(asked), seed=seed)
     manbench |= run_manbench(_teams(asked, scope.sizes), ours, UNLIMITED)["methods"]
     tell("memora-return")
     memora = run_memora(
@@ -136,7 +136,7 @@ def measured(
     shaped = tuple(own_episodes())
     truth = stale_truth_of(shaped)
     judged = verified(
-        Verifiers.STAND_IN,
+        STAND_IN,
         _ACCURACIES,
         truth,
         seed=seed,
