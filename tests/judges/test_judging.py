@@ -60,6 +60,15 @@ EVERY = Fixed(
 )
 
 
+FIRST_TO_LAST = [
+    Pair("hotel", "flood"),
+    Pair("train", "strike"),
+    Pair("hotel", "strike"),
+    Pair("train", "flood"),
+]
+"""What `EVERY` names, in the order in which it is asked about."""
+
+
 @dataclass
 class Answering:
     """Answers as scripted; what is not scripted stands."""
@@ -258,7 +267,21 @@ def test_what_proposers_cost_is_taken_off_first() -> None:
     assert (looked.cost, looked.left) == (Cost(2, 5, 5), (Pair("hotel", "flood"),))
 
 
-@pytest.mark.parametrize("name", ["pairs", "calls", "tokens"])
+def test_a_service_that_is_down_is_not_asked_about_every_pair() -> None:
+    down = {pair: PeerError("down") for pair in FIRST_TO_LAST}
+    judge = Answering(down)
+    looked = Judging((EVERY,), judge).look(screened(), allowance=Allowance(failures=2))
+    assert judge.asked == FIRST_TO_LAST[:2]
+    assert list(looked.left) == FIRST_TO_LAST[2:]
+    now_and_then = Answering({FIRST_TO_LAST[0]: down[FIRST_TO_LAST[0]]})
+    looked = Judging((EVERY,), now_and_then).look(screened(), allowance=Allowance(failures=2))
+    assert looked.left == ()
+    mumbling = Answering({pair: NoVerdict("it mumbled") for pair in FIRST_TO_LAST})
+    looked = Judging((EVERY,), mumbling).look(screened(), allowance=Allowance(failures=1))
+    assert len(looked.failed) == 4
+
+
+@pytest.mark.parametrize("name", ["pairs", "calls", "tokens", "failures"])
 def test_an_allowance_is_no_debt(name: str) -> None:
     with pytest.raises(InvalidValue, match=name):
         Allowance(**{name: -1})

@@ -101,3 +101,15 @@ def test_a_failure_ends_the_asking_and_its_cost_is_added_up() -> None:
         InTurn((Costly(PeerError("down")), ScriptedJudge())).verify(Question(PICKUP, TALK))
     with pytest.raises(InvalidValue, match="at least one"):
         InTurn(())
+
+
+def test_what_a_later_judge_would_refuse_is_no_matter_where_an_earlier_one_is_sure() -> None:
+    class Refusing(Costly):
+        def most(self, question: Question) -> Cost:
+            raise InvalidValue("question", question.pair, "split the items")
+
+    judge = InTurn((DeclaredPremises(), Costly(Verdict.UNSURE), Refusing(PeerError("too long"))))
+    assert judge.most(Question(PICKUP, MOVED)) == Cost(2, 10, 10)
+    assert judge.verify(Question(PICKUP, MOVED)).verdict is Verdict.INVALIDATES
+    with pytest.raises(PeerError, match="too long"):
+        judge.verify(Question(PICKUP, TALK))

@@ -106,8 +106,14 @@ class InTurn:
         return " then ".join(judge.name for judge in self.judges)
 
     def most(self, question: Question) -> Cost:
-        """What all of them may cost together."""
-        return sum((judge.most(question) for judge in self.judges), FREE)
+        """What all of them may cost together, up to the first that would refuse to be asked."""
+        most = FREE
+        for judge in self.judges:
+            try:
+                most += judge.most(question)
+            except InvalidValue:
+                break  # whoever is asked before may be sure; if nobody is, this one refuses
+        return most
 
     def verify(self, question: Question) -> Opinion:
         """The first sure opinion, or the last one; with what all of them cost.

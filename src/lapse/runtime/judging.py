@@ -10,7 +10,8 @@ failure stays there as the exception that it was, so that the item is left out f
 3. Pairs are asked in the order of their plausibility: every item's first pair before any item's
    second; ties by id. With several proposers the best place counts.
 4. An allowance is never exceeded: before each question, the most that its answer may cost has to
-   fit into what is left. At the first that does not fit, asking ends; what is kept is still used.
+   fit into what is left. At the first that does not fit, or after so many failures in a row as it
+   says, asking ends; what is kept is still used.
    A greater allowance answers all that a smaller one does.
 
 So a scan in the background is this call with an allowance, repeated until nothing is left, or until
@@ -237,6 +238,7 @@ class _Bench:
         spent: known costs, and unknown ones at the most that they can be: held to the allowance.
         billed: known costs.
         closed: whether a question did not fit into the allowance any more.
+        failing: how many failures there were in a row.
     """
 
     verifier: PairJudge
@@ -247,6 +249,7 @@ class _Bench:
     asked: int = 0
     reused: int = 0
     closed: bool = False
+    failing: int = 0
     digests: dict[str, str] = field(default_factory=dict[str, str])
 
     def answer(self, question: Question, failed: Mapping[Pair, Exception]) -> Answered | None:
@@ -269,6 +272,8 @@ class _Bench:
             self.closed = True
             return None
         answered, known = self._asked(question)
+        self.failing = self.failing + 1 if _failed(answered.answer) else 0
+        self.closed = self.failing == self.allowance.failures
         self.spent += most if known is None else known
         self.billed += known or FREE
         if isinstance(answered.answer, Verdict):
@@ -294,3 +299,7 @@ class _Bench:
         if item.id not in self.digests:
             self.digests[item.id] = item.digest()
         return self.digests[item.id]
+
+
+def _failed(answer: object) -> bool:
+    return isinstance(answer, Exception) and not isinstance(answer, NoVerdict)

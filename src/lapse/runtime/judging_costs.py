@@ -49,18 +49,21 @@ class Allowance:
         pairs: questions.
         calls: requests that a model answers; a repeated question counts each time.
         tokens: read and written.
+        failures: failures in a row that end the asking, so that a service that is down is not asked
+            about every pair there is. An answer that is no verdict is no such failure.
     """
 
     pairs: int | None = None
     calls: int | None = None
     tokens: int | None = None
+    failures: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be spent."""
-        for name in ("pairs", "calls", "tokens"):
+        for name, least in (("pairs", 0), ("calls", 0), ("tokens", 0), ("failures", 1)):
             limit = getattr(self, name)
-            if limit is not None and limit < 0:
-                raise InvalidValue(name, limit, "pass 0 or more, or None for no limit")
+            if limit is not None and limit < least:
+                raise InvalidValue(name, limit, f"pass {least} or more, or None for no limit")
 
     def affords(self, pairs: int, spent: Cost) -> bool:
         """Whether so much may be spent altogether."""
