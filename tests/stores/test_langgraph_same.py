@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -61,7 +61,9 @@ def plain(result: Any) -> Any:
     """A result without its times, which two stores cannot share."""
     if isinstance(result, Item):
         return result.namespace, result.key, result.value
-    return [plain(one) for one in result] if isinstance(result, list) else result
+    if isinstance(result, list):
+        return [plain(one) for one in cast("list[Any]", result)]
+    return result
 
 
 def bare_and_guarded() -> tuple[InMemoryStore, GuardedStore]:
