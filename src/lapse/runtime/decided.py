@@ -174,10 +174,11 @@ class Decided:
         """The view as it was signed, made again from its items; None where one of them is gone.
 
         Raises:
-            InvalidValue: no view was made.
+            InvalidValue: no view was made, or what is kept is none.
         """
         if self.sealing is None:
-            raise InvalidValue("cycle", self.returning.cycle, "name a cycle that was admitted")
+            remedy = "name a cycle that was admitted; explain() says why this one was not"
+            raise InvalidValue("cycle", self.returning.cycle, remedy)
         items = [found for name in self.shown if (found := item(name)) is not None]
         if len(items) != len(self.shown):
             return None

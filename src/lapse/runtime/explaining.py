@@ -26,11 +26,10 @@ from lapse.runtime.workspace_forms import Notice
 
 if TYPE_CHECKING:
     from lapse.admission import Coverage, Failure, Fallen, Incomplete, Member, Missing, WorkItem
-    from lapse.ledger import Chapter, Clock, Scope, State
+    from lapse.ledger import Chapter, Scope, State
     from lapse.runtime.decided import Decided, Spent
     from lapse.runtime.returns import Returns
-    from lapse.runtime.session import Session
-    from lapse.runtime.workstate import Snapshot, Workstate
+    from lapse.runtime.workstate import Holding, Snapshot
 
 __all__ = ["CycleStory", "Explaining", "ItemStory", "LeftOut", "Standing"]
 
@@ -131,17 +130,15 @@ class Explaining:
 
     def __init__(
         self,
-        session: Session,
-        workstate: Workstate,
+        held: Holding,
         returns: Returns,
         *,
-        clock: Clock,
         ranks: Mapping[str, int],
     ) -> None:
-        self._session = session
-        self._workstate = workstate
+        self._session = held.session
+        self._workstate = held.workstate
         self._returns = returns
-        self._clock = clock
+        self._clock = held.clock
         self._ranks = ranks
 
     def standing(self) -> Standing:

@@ -21,16 +21,15 @@ from lapse.admission import (
     SignedView,
     expose,
 )
-from lapse.errors import UnknownRecord
+from lapse.errors import InvalidValue, UnknownRecord
 from lapse.ledger import Kind
 
 if TYPE_CHECKING:
     from lapse.admission import Eligible, Policy, WorkItem
-    from lapse.ledger import Clock, Scope, Verifier
+    from lapse.ledger import Scope, Verifier
     from lapse.runtime.decided import Decided
     from lapse.runtime.returns import Returns
-    from lapse.runtime.session import Session
-    from lapse.runtime.workstate import Snapshot, Workstate
+    from lapse.runtime.workstate import Holding, Snapshot
 
 __all__ = ["Exposed", "Exposing"]
 
@@ -57,18 +56,16 @@ class Exposing:
 
     def __init__(
         self,
-        session: Session,
-        workstate: Workstate,
+        held: Holding,
         returns: Returns,
         *,
-        clock: Clock,
         policy: Policy,
         verifier: Verifier,
     ) -> None:
-        self._session = session
-        self._workstate = workstate
+        self._session = held.session
+        self._workstate = held.workstate
         self._returns = returns
-        self._clock = clock
+        self._clock = held.clock
         self._policy = policy
         self._verifier = verifier
 
@@ -87,7 +84,12 @@ class Exposing:
         if decided is None:
             msg = f"no return of cycle {cycle!r} ended; status() says where its member is"
             raise UnknownRecord(msg)
-        signed = decided.view(snapshot.by_id.get)
+        try:
+            signed = decided.view(snapshot.by_id.get)
+        except InvalidValue:
+            if decided.sealing is None:
+                raise
+            return Refused((Refusal.MALFORMED,))
         if signed is None:
             return Refused((Refusal.ITEM_LAPSED,))
         now = self._clock.now()

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lapse.admission import Departure
-    from lapse.ledger import Clock, Draft, Ids, Scope, State
-    from lapse.runtime.session import Session
-    from lapse.runtime.workstate import Workstate
+    from lapse.ledger import Draft, Scope, State
+    from lapse.runtime.workstate import Holding
 
 __all__ = ["Leaving"]
 
@@ -24,11 +23,11 @@ class Leaving:
 
     __slots__ = ("_clock", "_ids", "_session", "_workstate")
 
-    def __init__(self, session: Session, workstate: Workstate, *, clock: Clock, ids: Ids) -> None:
-        self._session = session
-        self._workstate = workstate
-        self._clock = clock
-        self._ids = ids
+    def __init__(self, held: Holding) -> None:
+        self._session = held.session
+        self._workstate = held.workstate
+        self._clock = held.clock
+        self._ids = held.ids
 
     def depart(self, identity: Scope) -> Departure:
         """Keep what a member can see, and that it left; one append.

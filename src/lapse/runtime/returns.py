@@ -26,22 +26,21 @@ from lapse.admission import (
     difference,
     merge,
 )
-from lapse.errors import IllegalChange, InvalidValue, StoreConflict
-from lapse.ledger import ChangeKind, Draft, Part, canonical, digest, writing
+from lapse.errors import IllegalChange, InvalidValue, LedgerNotTrusted, StoreConflict
+from lapse.ledger import Break, BreakKind, ChangeKind, Draft, Part, canonical, digest, writing
 from lapse.runtime.decided import Basis, Decided, Spent
 from lapse.runtime.departures import departure_of, state_at
 from lapse.runtime.heard import NOTHING, Heard
 from lapse.runtime.judging import Allowance
 from lapse.runtime.workspace_forms import Departed
-from lapse.runtime.workstate import Snapshot, Workstate
+from lapse.runtime.workstate import Holding, Snapshot, Workstate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lapse.admission import Blocked, Member, Policy
-    from lapse.ledger import Clock, Ids, Instant, Record, Scope, Signer, State
+    from lapse.ledger import Ids, Instant, Record, Scope, Signer, State, Verifier
     from lapse.runtime.judging import Judging, Looked
-    from lapse.runtime.session import Session
 
 __all__ = ["Returns", "Taken", "in_place", "policy_digest", "stepping"]
 
@@ -70,25 +69,33 @@ class Taken:
 class Returns:
     """Runs the returns of one workspace. Safe to call from several threads."""
 
-    __slots__ = ("_clock", "_ids", "_judging", "_policy", "_session", "_signer", "_workstate")
+    __slots__ = (
+        "_clock",
+        "_ids",
+        "_judging",
+        "_policy",
+        "_session",
+        "_signer",
+        "_verifier",
+        "_workstate",
+    )
 
     def __init__(
         self,
-        session: Session,
-        workstate: Workstate,
+        held: Holding,
         *,
-        clock: Clock,
-        ids: Ids,
         policy: Policy,
         signer: Signer,
+        verifier: Verifier,
         judging: Judging | None,
     ) -> None:
-        self._session = session
-        self._workstate = workstate
-        self._clock = clock
-        self._ids = ids
+        self._session = held.session
+        self._workstate = held.workstate
+        self._clock = held.clock
+        self._ids = held.ids
         self._policy = policy
         self._signer = signer
+        self._verifier = verifier
         self._judging = judging
 
     # -- looking ahead -----------------------------------------------------------------------
@@ -185,7 +192,8 @@ class Returns:
         Raises:
             InvalidValue: it would not be the same: it was decided under another policy, or
                 something that it was decided on was purged.
-            LedgerNotTrusted: the ledger does not add up to what was decided on.
+            LedgerNotTrusted: the ledger does not add up to what was decided on, or the view is not
+                what was signed.
         """
         cycle, basis = decided.returning.cycle, decided.basis
         if basis.policy != policy_digest(self._policy):
@@ -204,8 +212,15 @@ class Returns:
             remedy = "what it was decided on was purged since; explain() says what is left of it"
             raise InvalidValue("cycle", cycle, remedy)
         ended = self._decided(Captured(checkpoint, self._policy).next(), basis.heard)
-        signed = decided.view(snapshot.by_id.get) if isinstance(ended, Sealed) else None
-        return ended if signed is None else replace(ended, signed=signed)
+        if not isinstance(ended, Sealed):
+            return ended
+        signed = decided.view(snapshot.by_id.get)
+        if signed is None or not self._verifier.verify(
+            signed.key, signed.message, signed.signature
+        ):
+            detail = f"the view of cycle {cycle!r} is not what was signed"
+            raise LedgerNotTrusted(Break(BreakKind.TAMPERED, basis.after.seq, detail))
+        return replace(ended, signed=signed)
 
     def found(self, state: State, cycle: str) -> Decided | None:
         """The decision of a cycle; None where there is none."""

@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lapse.admission import Policy
-    from lapse.ledger import Clock, Draft, Ids, Instant, State
+    from lapse.ledger import Draft, Instant, State
     from lapse.runtime.saying import Vouched
-    from lapse.runtime.session import Session
     from lapse.runtime.telling import Telling
-    from lapse.runtime.workstate import Snapshot, Workstate
+    from lapse.runtime.workstate import Holding, Snapshot
 
 __all__ = ["Statements"]
 
@@ -51,18 +50,15 @@ class Statements:
 
     def __init__(
         self,
-        session: Session,
-        workstate: Workstate,
+        held: Holding,
         *,
-        clock: Clock,
-        ids: Ids,
         policy: Policy,
         telling: Telling,
     ) -> None:
-        self._session = session
-        self._workstate = workstate
-        self._clock = clock
-        self._ids = ids
+        self._session = held.session
+        self._workstate = held.workstate
+        self._clock = held.clock
+        self._ids = held.ids
         self._policy = policy
         self._telling = telling
 
@@ -243,6 +239,11 @@ class Statements:
         snapshot = self._workstate.at(state)
         at = self._clock.now()
         item = snapshot.live(item_id)
+        if item.status is Status.SUSPENDED and state.record(item_id).status is Status.ACTIVE:
+            remedy = (
+                "a source that it rests on moved: let that be reconciled, or supersede the item"
+            )
+            raise InvalidValue("item_id", item_id, remedy)
         receipt = vouched.issued(Said.again(item, by, ""), (), at)[-1]
         drafts = (
             *lift(state, item_id, receipt, at=at, actor=by, salt=self._ids.new()),

@@ -37,7 +37,7 @@ from lapse.runtime.saying import Vouched, change, say
 from lapse.runtime.session import Session
 from lapse.runtime.statements import Statements
 from lapse.runtime.telling import Telling
-from lapse.runtime.workstate import Workstate, asking, within
+from lapse.runtime.workstate import Holding, Workstate, asking, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,19 +107,14 @@ class Workspace:
             kept = RulingsInLedger(session, clock=clock, ids=ids, scope=scope)
             judging = replace(judging, rulings=kept)
         state = Workstate(tenant, lambda seq: session.store.changes(after=seq))
-        self._statements = Statements(
-            session, state, clock=clock, ids=ids, policy=policy, telling=self._telling
+        held = Holding(session, state, clock, ids)
+        self._statements = Statements(held, policy=policy, telling=self._telling)
+        self._leaving = Leaving(held)
+        self._returns = returns = Returns(
+            held, policy=policy, signer=signer, verifier=verifier, judging=judging
         )
-        self._leaving = Leaving(session, state, clock=clock, ids=ids)
-        self._returns = Returns(
-            session, state, clock=clock, ids=ids, policy=policy, signer=signer, judging=judging
-        )
-        self._exposing = Exposing(
-            session, state, self._returns, clock=clock, policy=policy, verifier=verifier
-        )
-        self._explaining = Explaining(
-            session, state, self._returns, clock=clock, ranks=policy.ranks
-        )
+        self._exposing = Exposing(held, returns, policy=policy, verifier=verifier)
+        self._explaining = Explaining(held, returns, ranks=policy.ranks)
 
     # -- saying ------------------------------------------------------------------------------
 
@@ -299,7 +294,9 @@ class Workspace:
         if len(workload) > _LONGEST_WORKLOAD:
             shown = f"{len(workload)} characters"
             raise InvalidValue("workload", shown, f"say it in {_LONGEST_WORKLOAD} at most")
-        name = self._ids.new() if cycle is None else cycle
+        if cycle == "":
+            raise InvalidValue("cycle", cycle, "pass an id of its own for each return, or None")
+        name = cycle or self._ids.new()
         decided, ended, new = self._returns.run(who, name, workload, allowance)
         if new:
             what = "admitted" if isinstance(ended, Sealed) else "blocked"

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from lapse.admission import Fallen
-    from lapse.ledger import Change, Head, Instant, Record, State
+    from lapse.ledger import Change, Clock, Head, Ids, Instant, Record, State
+    from lapse.runtime.session import Session
 
-__all__ = ["Snapshot", "Workstate", "asking", "within"]
+__all__ = ["Holding", "Snapshot", "Workstate", "asking", "within"]
 
 _FORMS = frozenset({"work", "member", "departure", "cycle", "notice"})
 """The forms of content that belong to a workspace and count for its revision."""
@@ -189,6 +190,23 @@ def _item(state: State, record: Record, known: WorkItem | None) -> WorkItem:
     if known is None or len(known.receipts) != len(record.receipts):
         known = WorkItem.of(record)
     return known.with_status(status)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What every part of one workspace works with.
+
+    Attributes:
+        session: the hold on the ledger.
+        workstate: reads it as this workspace; used under the session's lock.
+        clock: tells the time.
+        ids: makes up ids and salts.
+    """
+
+    session: Session
+    workstate: Workstate
+    clock: Clock
+    ids: Ids
 
 
 def within(tenant: str | None, field: str, scope: Scope) -> Scope:
