@@ -163,14 +163,24 @@ def test_a_reason_is_passed_on_where_one_is_wanted(
         ('{"verdict": "stands"}', "length", "cut off"),
     ],
 )
-def test_what_is_no_verdict_is_asked_for_again_and_then_an_error_with_its_cost(
+def test_what_is_no_verdict_is_an_error_with_its_cost(
     service: Any, speaking: tuple[Service, Written], wrong: str, end: str, reason: str
 ) -> None:
     client, written = speaking
-    service.turns = [written(wrong, end=end), written(verdict("stands"))]
-    assert ModelJudge(client).verify(PAIR) == Opinion(Verdict.STANDS, "", Cost(2, 100, 18))
     service.turns = [written(wrong, end=end)]
     with pytest.raises(NoVerdict, match=reason) as raised:
+        ModelJudge(client, tries=1).verify(PAIR)
+    assert (raised.value.calls, raised.value.prompt, raised.value.completion) == (1, 50, 9)
+
+
+def test_what_is_no_verdict_is_asked_for_again_as_often_as_one_wants(
+    service: Any, speaking: tuple[Service, Written]
+) -> None:
+    client, written = speaking
+    service.turns = [written("{}"), written(verdict("stands"))]
+    assert ModelJudge(client).verify(PAIR) == Opinion(Verdict.STANDS, "", Cost(2, 100, 18))
+    service.turns = [written("{}")]
+    with pytest.raises(NoVerdict) as raised:
         ModelJudge(client, tries=3).verify(PAIR)
     assert (raised.value.calls, raised.value.prompt, raised.value.completion) == (3, 150, 27)
     assert len(service.asked) == 5
