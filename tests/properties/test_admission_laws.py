@@ -16,9 +16,11 @@ from lapse.admission import (
     Captured,
     Eligible,
     Epochs,
+    Fallen,
     Judgement,
     Pair,
     Policy,
+    Reason,
     Refusal,
     Refused,
     ReturnView,
@@ -29,6 +31,7 @@ from lapse.admission import (
     Verdict,
     WorkItem,
     admit,
+    judge,
     measure,
     open_view,
     select,
@@ -197,6 +200,53 @@ def test_what_is_shown_is_eligible_and_covers_all_that_is_owed(
     shown = {item.id for item in found.view.items}
     assert found.left_out.keys() == everything - shown
     assert all(found.left_out.values())
+
+
+# -- inference -----------------------------------------------------------------------------------
+
+MEANING: dict[object, Reason | None] = {
+    Verdict.STANDS: None,
+    Verdict.INVALIDATES: Reason.INVALIDATED,
+    Verdict.UNSURE: Reason.UNVERIFIED,
+    None: Reason.ANSWER_MALFORMED,
+    "missing": Reason.UNANSWERED,
+    "raised": Reason.VERIFIER_RAISED,
+}
+
+
+@given(workspaces(), scanned_given, st.data())
+def test_the_latest_verified_break_counts_and_a_failure_leaves_out_for_its_reason(
+    items: tuple[WorkItem, ...], scanned: dict[str, object], data: st.DataObject
+) -> None:
+    screened = Captured(returning(departure(items), *items), POLICY).next()
+    proposals = screened.proposals(scanned)
+    said = {
+        question.pair: data.draw(st.sampled_from(list(MEANING)), label=str(question.pair))
+        for question in proposals.questions
+    }
+    failed = {"raised": ValueError("down")}
+    answers = {pair: failed.get(str(one), one) for pair, one in said.items() if one != "missing"}
+    fallen = judge(proposals, answers)
+    admitted = screened.next(scanned, answers).next().digests()
+    by_id = {item.id: item for item in items}
+    assert all(q.older.moment < q.later.moment for q in proposals.questions)
+    for scan in screened.scans:
+        older = scan.older.id
+        reasons = {pair.later: MEANING[one] for pair, one in said.items() if pair.older == older}
+        breaks = [name for name, reason in reasons.items() if reason is Reason.INVALIDATED]
+        found = fallen.get(older)
+        if older in proposals.fallen:
+            assert found == proposals.fallen[older]
+            assert proposals.fallen[older].reason in (Reason.UNSCANNED, Reason.SCAN_MALFORMED)
+        elif breaks:
+            latest = max(breaks, key=lambda name: (by_id[name].moment, name))
+            assert found == Fallen(Reason.INVALIDATED, latest)
+        elif any(reasons.values()):
+            assert found is not None
+            assert found.reason is reasons[found.by]
+        else:
+            assert found is None
+        assert found is None or older not in admitted
 
 
 # -- coverage and selection ----------------------------------------------------------------------

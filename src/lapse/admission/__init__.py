@@ -52,7 +52,7 @@ from lapse.admission.lifecycle import (
 from lapse.admission.members import Member, Presence
 from lapse.admission.obligations import Obligation, obligations_in
 from lapse.admission.policy import Incomplete, Policy
-from lapse.admission.premises import settle
+from lapse.admission.premises import premise_cycle, settle
 from lapse.admission.questions import (
     Pair,
     Proposals,
@@ -151,6 +151,7 @@ __all__ = [
     "obligations_in",
     "open_view",
     "owed",
+    "premise_cycle",
     "propose",
     "put",
     "render",

@@ -67,7 +67,7 @@ class Dispute:
         sides: the ids of the items that contradict each other, from the earliest on; a single one
             was disputed and has no opponent in its slot.
         since: the revision in which the second side was written, or the only one.
-        stands: the id of the item of the slot that stands all the same; empty: none does.
+        stands: the id of the side that stands all the same; empty: none does.
     """
 
     slot: str
@@ -126,26 +126,33 @@ def disputes_in(items: Iterable[WorkItem], fallen: Mapping[str, Fallen]) -> tupl
         if item.kind is not Kind.EXPERIENCE:
             by_slot.setdefault(item.slot, []).append(item)
     opponents = doubted | {fallen[name].by for name in doubted}
-    return tuple(
-        _dispute(versions, fallen, opponents)
-        for _, versions in sorted(by_slot.items())
+    found = (
+        _dispute(slot, sorted(versions, key=in_time), fallen, opponents)
+        for slot, versions in sorted(by_slot.items())
         if any(item.id in doubted for item in versions)
     )
+    return tuple(dispute for dispute in found if dispute is not None)
 
 
 _IN_DISPUTE = frozenset({Reason.CONTESTED, Reason.DISPUTED})
 
 
 def _dispute(
-    items: Sequence[WorkItem], fallen: Mapping[str, Fallen], opponents: Collection[str]
-) -> Dispute:
-    sides = sorted((item for item in items if item.id in opponents), key=in_time)
-    standing = [item.id for item in items if item.id not in fallen]
+    slot: str,
+    versions: Sequence[WorkItem],
+    fallen: Mapping[str, Fallen],
+    opponents: Collection[str],
+) -> Dispute | None:
+    standing = [at for at, item in enumerate(versions) if item.id not in fallen]
+    after = standing[-1] if standing else 0  # whatever stands has settled what came before it
+    sides = [i for i in versions[after:] if i.id in opponents or i.id not in fallen]
+    if not any(item.id in opponents for item in sides):
+        return None
     return Dispute(
-        slot=sides[0].slot,
+        slot=slot,
         sides=tuple(item.id for item in sides),
         since=sides[:2][-1].epochs.since,
-        stands=standing[0] if standing else "",
+        stands=versions[after].id if standing else "",
     )
 
 

@@ -95,7 +95,15 @@ def test_what_somebody_disputed_is_a_side_alone_beside_what_stands() -> None:
     assert judged(ONE.with_status(Status.DISPUTED)).disputes == (Dispute("hotel", ("a",), 2),)
     here = WrittenWorkspace(replace(ONE, authority="user"))
     here.put(replace(OTHER, authority="inference", replaces=("a",)))
-    assert judged(*here.items()).disputes == (Dispute("hotel", ("b",), 3, stands="a"),)
+    assert judged(*here.items()).disputes == (Dispute("hotel", ("a", "b"), 3, stands="a"),)
+
+
+def test_whatever_stands_has_settled_what_came_before_it() -> None:
+    user = says("u", "Central", epoch=4, writer="Bo", authority="user")
+    assert judged(ONE, OTHER, user).disputes == ()
+    assert judged(ONE.with_status(Status.DISPUTED), user).disputes == ()
+    guess = says("g", "None", epoch=5, writer="A3", status=Status.DISPUTED)
+    assert judged(ONE, OTHER, user, guess).disputes == (Dispute("hotel", ("u", "g"), 5, "u"),)
 
 
 def test_private_experience_is_nobodys_to_dispute() -> None:
