@@ -255,7 +255,7 @@ def asked_and_answered(draw: st.DataObject, again: Readmission) -> None:
     again.answer({one.pair: draw.draw(verdicts) for one in again.questions()})
 
 
-@settings(max_examples=120)
+@settings(max_examples=40)
 @given(workspaces(), st.sampled_from(POLICIES), st.data())
 def test_a_return_decided_again_is_the_return_decided_from_the_start(
     every: dict[str, WorkItem], policy: Policy, data: st.DataObject

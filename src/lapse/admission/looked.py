@@ -262,7 +262,8 @@ class Looked:
         """What an answer may name: enough of a scan to read that answer."""
         item, answer = self._items[name], self.scanned.get(name)
         named = cast("tuple[object, ...]", answer) if isinstance(answer, tuple) else ()
-        offered = (self._items[one] for one in named if isinstance(one, str) and one in self._there)
+        names = {one for one in named if isinstance(one, str)}
+        offered = (self._items[one] for one in sorted(names) if one in self._there)
         return Scan(
             item, tuple(i for i in offered if i.moment > item.moment and i.slot != item.slot)
         )
