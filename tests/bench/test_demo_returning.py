@@ -11,10 +11,11 @@ import pytest
 from rich.console import Console
 
 from lapse_bench.demo import returning
+from lapse_bench.demo.returning_told import Told
 
 
 @pytest.fixture(scope="module")
-def told() -> returning.Told:
+def told() -> Told:
     return returning.play()
 
 
@@ -23,7 +24,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_the_first_return_is_blocked_and_names_the_pickup(told: returning.Told) -> None:
+def test_the_first_return_is_blocked_and_names_the_pickup(told: Told) -> None:
     first = told.as_json()["first_return"]
     assert (first["outcome"], first["cov"], first["crit"]) == ("block", 1 / 2, 3 / 4)
     assert first["missing"] == [{"dependency": "pickup", "needed_by": ["transfer"]}]
@@ -33,7 +34,7 @@ def test_the_first_return_is_blocked_and_names_the_pickup(told: returning.Told) 
     assert first["left_out"]["guess"]["reasons"] == ["provenance_missing"]
 
 
-def test_the_second_return_shows_eight_items_and_one_experience(told: returning.Told) -> None:
+def test_the_second_return_shows_eight_items_and_one_experience(told: Told) -> None:
     owed = ["o_stay", "f_stay", "o_transfer", "f_transfer"]
     assert [*told.shown] == [*owed, "t1", "p1", "h1", "c"]
     second = told.as_json()["second_return"]
@@ -46,7 +47,7 @@ def test_the_second_return_shows_eight_items_and_one_experience(told: returning.
     assert told.first == told.first_later
 
 
-def test_each_other_way_is_wrong_or_knows_nothing(told: returning.Told) -> None:
+def test_each_other_way_is_wrong_or_knows_nothing(told: Told) -> None:
     assert [(way.name, len(way.dead), len(way.supported)) for way in told.ways] == [
         ("keeps all it knew", 3, 1),
         ("forgets all it knew", 0, 0),
@@ -57,14 +58,14 @@ def test_each_other_way_is_wrong_or_knows_nothing(told: returning.Told) -> None:
 
 
 def test_two_runs_are_equal_and_programs_get_json_alone(
-    capsys: pytest.CaptureFixture[str], told: returning.Told
+    capsys: pytest.CaptureFixture[str], told: Told
 ) -> None:
     first, second = printed(capsys), printed(capsys)
     assert first == second
     assert first["experience_back"] == dict(told.experience)
 
 
-def test_people_are_told_the_same(told: returning.Told) -> None:
+def test_people_are_told_the_same(told: Told) -> None:
     out = StringIO()
     returning.tell(Console(file=out, width=100), told)
     text = out.getvalue()
@@ -75,6 +76,6 @@ def test_people_are_told_the_same(told: returning.Told) -> None:
         assert says in text
 
 
-def test_a_story_that_ends_otherwise_is_no_success(told: returning.Told) -> None:
+def test_a_story_that_ends_otherwise_is_no_success(told: Told) -> None:
     assert told.as_told
     assert not replace(told, shown={**told.shown, "p0": "Pickup at 8:00 from Sunrise"}).as_told

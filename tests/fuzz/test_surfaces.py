@@ -25,6 +25,7 @@ from pydantic import BaseModel, Field
 from schemathesis.engine import events, from_schema
 from uvicorn._types import ASGIApplication
 
+import lapse
 from lapse.contract import Aliases, Registry, Rule, Table, Violation
 from lapse.server import (
     ASGIApp,
@@ -40,6 +41,10 @@ from lapse.server.declared import parse
 from lapse.server.fastapi import install
 from lapse.server.gateway import Gateway
 from lapse.server.metrics_prometheus import measured
+from lapse.server.workspace_asked import Leaving, Returned, Said
+from lapse.server.workspace_http import workspace_application
+from lapse.server.workspace_seat import Grant, Seat
+from lapse.server.workspace_tokens import Tokens
 from lapse.signing import HmacKeys
 from lapse.testing import ManualClock
 from lapse.wire import read_response
@@ -116,7 +121,12 @@ class Found:
 
 
 def fuzzed(
-    base: str, document: dict[str, Any], *, examples: int, accepted: tuple[int, ...] = ()
+    base: str,
+    document: dict[str, Any],
+    *,
+    examples: int,
+    accepted: tuple[int, ...] = (),
+    scheme: str = "operator",
 ) -> Found:
     """Send one service what its document makes think of.
 
@@ -125,6 +135,7 @@ def fuzzed(
         document: its OpenAPI document.
         examples: how many requests are made up for each operation.
         accepted: statuses with which it may refuse a request that fits its schema.
+        scheme: what its document calls the token.
     """
     deep = examples == DEEP
     wanted = {
@@ -139,7 +150,7 @@ def fuzzed(
             "no-shrink": not deep,
         },
         "phases": {"stateful": {"enabled": deep}},
-        "auth": {"openapi": {"operator": {"bearer": TOKEN}}},
+        "auth": {"openapi": {scheme: {"bearer": TOKEN if scheme == "operator" else TOKEN * 4}}},
         "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", *map(str, accepted)]}},
     }
     # It is annotated as taking some dict, of whatever.
@@ -357,3 +368,33 @@ def test_through_a_gateway_a_service_does_what_its_document_says(examples: int) 
     assert {201, 422} <= found.statuses["POST /mixtures"]
     assert {204, 422} <= found.statuses["DELETE /paints/{number}"]
     assert {400, 401, 405} <= ours.statuses["POST /contract/reload-spec"]
+
+
+# -- a workspace -----------------------------------------------------------------------------------
+
+
+def workspace_service() -> ASGIApp:
+    workspace = lapse.workspace("memory:", observers=["desk"])
+    seat = Seat(workspace, Grant(principal="A1", role="planner", observer="desk", operator=True))
+    seat.record(Said(text="Sunrise", slot="hotel", item_id="h0"))
+    seat.depart(Leaving())
+    seat.return_(Returned(purpose="booking", cycle="r1"))
+    return workspace_application({None: workspace}, Tokens().granting(TOKEN * 4, seat.grant))
+
+
+@profiles
+@pytest.mark.requirement("C-WS-15")
+def test_a_workspace_does_what_its_document_says(examples: int) -> None:
+    with served(workspace_service()) as base:
+        document = own_document(base, "/workspace/openapi.json")
+        paths = document["paths"]
+        for parameter in paths["/workspace/items/{item}"]["get"]["parameters"]:
+            parameter["examples"] = {"known": {"value": "h0"}}
+        if examples == QUICK:
+            kept = ("items", "items/{item}", "return", "returns/{cycle}/view", "status")
+            document["paths"] = {f"/workspace/{name}": paths[f"/workspace/{name}"] for name in kept}
+        refused = (403, 404, 409, 422)
+        found = fuzzed(base, document, examples=examples, accepted=refused, scheme="member")
+    assert found.wrong == []
+    assert {201, 401, 422} <= found.statuses["POST /workspace/items"]
+    assert {200, 401, 422} <= found.statuses["GET /workspace/items/{item}"]

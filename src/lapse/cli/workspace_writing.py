@@ -1,4 +1,4 @@
-"""`lapse record`, `supersede`, `revoke`, `close`, `dispute`, `restore`: what is said and unsaid."""
+"""`lapse record`, `supersede`, `revoke`, `close`, `dispute`, `resolve`, `restore`: what is said."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from lapse.cli.output import Format, FormatOption, errors_explained, print_json, say
 from lapse.cli.stores import DEFAULT_STORE, AnchorOption, KeyOption, StoreOption
 from lapse.cli.workspace_options import (
+    Accept,
     Authority,
     LookedAt,
     NewStore,
@@ -18,6 +19,7 @@ from lapse.cli.workspace_options import (
     Why,
     Writer,
     id_in,
+    policy_of,
     workspace_at,
 )
 from lapse.errors import InvalidValue
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from lapse.admission import WorkItem
     from lapse.runtime import Changing, Notice
 
-__all__ = ["close", "dispute", "record", "restore", "revoke", "supersede"]
+__all__ = ["close", "dispute", "record", "resolve", "restore", "revoke", "supersede"]
 
 _KINDS = tuple(kind.value for kind in Kind if kind is not Kind.FIX)
 
@@ -252,6 +254,44 @@ def restore(
         )
     again = f"{old} stands again." if stands.id == old else f"{stands.id} says {old} again."
     _written(stands, format_, again)
+
+
+def resolve(
+    item: Annotated[str, typer.Argument(help="The side that is right: its id, or its beginning.")],
+    by: Writer,
+    store: StoreOption = DEFAULT_STORE,
+    tenant: Tenant = None,
+    observer: Annotated[
+        str, typer.Option(help="Who has looked again and confirms it; that decides, if accepted.")
+    ] = "",
+    accept: Accept = None,
+    why: Why = "",
+    looked_at: LookedAt = None,
+    authority: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LAPSE_AUTHORITY",
+            help="What sort of speaker decides, such as user; left out: that of the sides counts.",
+        ),
+    ] = None,
+    anchor: AnchorOption = None,
+    anchor_key: KeyOption = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Let one side of a dispute hold; that it was said last is no ground."""
+    with workspace_at(
+        store, tenant=tenant, anchor=anchor, anchor_key=anchor_key, policy=policy_of(accept)
+    ) as workspace:
+        side = id_in(workspace, item)
+        holds = workspace.resolve(
+            side,
+            by=by,
+            why=why,
+            observer=observer,
+            source=_source(looked_at),
+            authority=authority or None,
+        )
+    _written(holds, format_, f"{side} is right; {holds.id} says it from now on.")
 
 
 def _written(item: WorkItem, format_: Format, sentence: str) -> None:

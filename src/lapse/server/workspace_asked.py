@@ -21,6 +21,7 @@ __all__ = [
     "Leaving",
     "Looking",
     "Name",
+    "Resolved",
     "Returned",
     "Row",
     "Said",
@@ -149,6 +150,14 @@ class SaidAgain(_Asked):
 
     why: Why = ""
     looked_at: Name | None = None
+
+
+class Resolved(SaidAgain):
+    """Why one side of a dispute holds."""
+
+    vouch: bool = Field(
+        default=False, description="Whether the caller has looked again and confirms it."
+    )
 
 
 class Leaving(_Asked):

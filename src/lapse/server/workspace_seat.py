@@ -14,6 +14,7 @@ is as unknown as one that never was.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from lapse.admission import Refused, SignedView
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         Ended,
         Leaving,
         Looking,
+        Resolved,
         Returned,
         Said,
         SaidAgain,
@@ -130,14 +132,17 @@ class Seat:
     Args:
         workspace: the workspace of the caller's tenant.
         grant: who calls.
+        turn: is held while questions are answered, because whoever answers is asked from one thread
+            at a time; seats whose workspaces share a judge share it.
     """
 
-    def __init__(self, workspace: Workspace, grant: Grant) -> None:
+    def __init__(self, workspace: Workspace, grant: Grant, *, turn: Lock | None = None) -> None:
         if workspace.tenant != grant.tenant:
             remedy = "seat a caller at the workspace of its own tenant"
             raise InvalidValue("tenant", grant.tenant, remedy)
         self._workspace = workspace
         self.grant = grant
+        self._turn = Lock() if turn is None else turn
 
     # -- saying ------------------------------------------------------------------------------
 
@@ -236,6 +241,22 @@ class Seat:
         )
         return Written.of(item)
 
+    def resolve(self, item_id: str, said: Resolved) -> Written:
+        """Let one side of a dispute hold, by what the caller has seen or by its authority."""
+        self._item(item_id)
+        grant = self.grant
+        if said.vouch and not grant.observer:
+            raise NotAllowed("this caller vouches for nothing")
+        item = self._workspace.resolve(
+            item_id,
+            by=grant.principal,
+            why=said.why,
+            observer=grant.observer if said.vouch else "",
+            source=_seen(said.looked_at),
+            authority=grant.authority or None,
+        )
+        return Written.of(item)
+
     # -- leaving and returning ---------------------------------------------------------------
 
     def depart(self, leaving: Leaving) -> Left:
@@ -245,16 +266,20 @@ class Seat:
     def scan(self, looking: Looking) -> Scanned:
         """Answer ahead what the caller's return would ask now."""
         member = self.grant.member(looking.task)
-        return Scanned.of(self._workspace.scan(member, allowance=looking.allowance()))
+        with self._turn:
+            looked = self._workspace.scan(member, allowance=looking.allowance())
+        return Scanned.of(looked)
 
     def return_(self, returned: Returned) -> Outcome:
         """Decide what the caller may act on."""
-        ended = self._workspace.return_(
-            self.grant.back_for(returned.purpose, returned.task),
-            cycle=returned.cycle,
-            workload=returned.workload,
-            allowance=returned.allowance(),
-        )
+        who = self.grant.back_for(returned.purpose, returned.task)
+        with self._turn:
+            ended = self._workspace.return_(
+                who,
+                cycle=returned.cycle,
+                workload=returned.workload,
+                allowance=returned.allowance(),
+            )
         return self.outcome(ended.eligible.checkpoint.returning.cycle)
 
     def me(self, task: str | None = None) -> Membership:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from lapse.admission import Fallen
     from lapse.runtime import CycleStory
-    from lapse_bench.demo.returning import Told, Way
     from lapse_bench.demo.returning_story import Line
+    from lapse_bench.demo.returning_told import Told, Way
 
 __all__ = ["experience_table", "left_out_table", "said_table", "view_table", "ways_table"]
 
