@@ -60,12 +60,25 @@ def test_recall_grows_with_what_is_asked_and_a_union_finds_what_either_finds() -
     assert set(both["missed"]) == set(one["missed"]) & set(other["missed"])
 
 
+def both(most: int) -> Union:
+    """What either ranking names for each event."""
+    return Union((Bm25(most, "event"), Embedded(most, "event")))
+
+
 def test_the_published_recall_is_what_is_measured() -> None:
     found = {
         name: [recalled(pairs, Embedded(most=most))["found"] for most in (1, 2, 4, 8, 16)]
         for name, pairs in (("cued", CUED), ("plain", PLAIN))
     }
     assert found == {"cued": [9, 14, 17, 19, 19], "plain": [6, 9, 12, 14, 18]}
+    found = {
+        name: [recalled(pairs, both(most)) for most in (1, 2, 4, 8)]
+        for name, pairs in (("cued", CUED), ("plain", PLAIN))
+    }
+    assert {name: [one["found"] for one in some] for name, some in found.items()} == {
+        "cued": [16, 18, 18, 19],
+        "plain": [12, 13, 16, 16],
+    }
 
 
 def test_a_judge_that_knows_is_right_and_one_that_always_says_the_same_is_at_chance() -> None:

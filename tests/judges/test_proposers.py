@@ -29,7 +29,10 @@ PROPOSERS: list[Proposer] = [
     Bm25(most=1),
     DeclaredPremise(),
     Embedded(most=2),
+    Embedded(most=1, per="event"),
     SharedEntity(),
+    SharedEntity(per="event"),
+    Bm25(per="event"),
     Union((SharedEntity(), Bm25())),
 ]
 
@@ -202,6 +205,38 @@ def test_without_its_package_the_embedder_says_what_to_install() -> None:
 def test_naming_none_is_no_proposer(make: type[Bm25 | Embedded | SharedEntity]) -> None:
     with pytest.raises(InvalidValue, match="most"):
         make(most=0)
+    with pytest.raises(InvalidValue, match="pass item or event"):
+        make(per="pair")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("make", [Bm25, Embedded, SharedEntity])
+def test_for_each_event_the_items_are_named_that_it_speaks_most_of(
+    make: type[Bm25 | Embedded | SharedEntity],
+) -> None:
+    items = [
+        statement("bed", "the hotel is by the river", slot="trip/hotel/bed"),
+        statement("food", "the hotel serves breakfast at eight", slot="trip/hotel/food"),
+        statement("seat", "a window seat in the train", slot="trip/train/seat"),
+        statement("cat", "a neighbour feeds the cat", slot="home/cat"),
+    ]
+    events = (
+        later("closed", "the hotel by the river has closed", slot="trip/hotel/bed/open"),
+        later("strike", "no train runs, not even for a window seat", slot="trip/train/runs"),
+    )
+    scans = [Scan(item, events) for item in items]
+    found = {older: one.named for older, one in make(most=1, per="event").scan(scans).items()}
+    assert found == {"bed": ("closed",), "food": (), "seat": ("strike",), "cat": ()}
+    two = make(most=2, per="event").scan(scans)
+    assert sum(len(one.named) for one in two.values()) <= 4
+    assert two["food"].named[:1] == ("closed",)
+
+
+def test_an_event_is_named_only_for_items_that_came_before_it() -> None:
+    first, second = later("first", "a tomato"), later("second", "two tomatoes", epoch=13)
+    asked = [Scan(GARDEN, (first, second)), Scan(first, (second,))]
+    found = Bm25(most=1, per="event").scan(asked)
+    assert found["old"].named == ("first",)
+    assert found["first"].named == ("second",)
 
 
 def test_an_item_is_offered_only_what_came_after_it() -> None:

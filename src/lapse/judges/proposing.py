@@ -7,41 +7,97 @@ where one proposer is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from lapse.errors import InvalidValue
 from lapse.runtime import FREE, Cost, Proposal, Proposer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from lapse.admission import Scan, WorkItem
 
 __all__ = [
     "AllPairs",
     "DeclaredPremise",
+    "Per",
+    "Ranked",
     "SharedEntity",
     "Union",
     "check_most",
-    "later_items",
-    "proposed",
+    "named",
 ]
 
 
-def check_most(most: int) -> None:
-    """Refuse a number of pairs that is none.
+Per = Literal["item", "event"]
+"""For each of what so many pairs are named: the earlier item, or the later event."""
+
+Ranked = Callable[["WorkItem"], Iterable[str]]
+"""From an item to the ids of others, the most plausible first."""
+
+
+def check_most(most: int, per: str) -> None:
+    """Refuse settings that name nothing.
 
     Raises:
-        InvalidValue: it is below 1.
+        InvalidValue: a number below 1, or another word than item or event.
     """
     if most < 1:
-        raise InvalidValue("most", most, "pass how many later items to name for each, 1 or more")
+        raise InvalidValue("most", most, "pass how many are named for each, 1 or more")
+    if per not in get_args(Per):
+        raise InvalidValue("per", per, "pass item or event")
 
 
-def later_items(scans: Sequence[Scan]) -> dict[str, WorkItem]:
+def named(
+    scans: Sequence[Scan],
+    rank: Callable[[Mapping[str, WorkItem]], Ranked],
+    most: int | None,
+    per: Per,
+) -> dict[str, Proposal]:
+    """Proposals out of one ranking.
+
+    Args:
+        scans: what is asked.
+        rank: from candidates by id to their ranking for one item; what a scan does not offer is
+            passed over.
+        most: how many are named for each; None: all that are ranked.
+        per: for each item or for each event.
+    """
+    later = _later(scans)
+    if per == "item":
+        ranked = rank(later)
+        return {
+            scan.older.id: Proposal(
+                tuple(islice((name for name in ranked(scan.older) if name in offered), most))
+            )
+            for scan, offered in _offers(scans)
+        }
+    ranked = rank({scan.older.id: scan.older for scan in scans})
+    offers = {scan.older.id: offered for scan, offered in _offers(scans)}
+    places: dict[str, list[tuple[int, str]]] = {older: [] for older in offers}
+    for event in later.values():
+        broken = (older for older in ranked(event) if event.id in offers[older])
+        for place, older in enumerate(islice(broken, most)):
+            places[older].append((place, event.id))
+    return {
+        older: Proposal(tuple(name for _, name in sorted(found))) for older, found in places.items()
+    }
+
+
+def _offers(scans: Sequence[Scan]) -> Iterator[tuple[Scan, frozenset[str]]]:
+    """Each scan with the ids that it offers; most scans share them."""
+    shared: Sequence[WorkItem] = ()
+    offered: frozenset[str] = frozenset()
+    for scan in scans:
+        if scan.later is not shared:
+            shared, offered = scan.later, frozenset(item.id for item in scan.later)
+        yield scan, offered
+
+
+def _later(scans: Sequence[Scan]) -> dict[str, WorkItem]:
     """Every later item of some scans, once."""
     found: dict[str, WorkItem] = {}
     shared: Sequence[WorkItem] = ()
@@ -49,28 +105,6 @@ def later_items(scans: Sequence[Scan]) -> dict[str, WorkItem]:
         if scan.later is not shared:
             shared = scan.later
             found |= {item.id: item for item in shared}
-    return found
-
-
-def proposed(
-    scans: Sequence[Scan], ranked: Callable[[WorkItem], Iterable[str]], most: int | None = None
-) -> dict[str, Proposal]:
-    """A proposal for each scan out of one ranking of all later items.
-
-    Args:
-        scans: what is asked.
-        ranked: ids of later items for one older item, the most plausible first; those that its scan
-            does not offer are passed over.
-        most: how many are named for each item; None: all.
-    """
-    found: dict[str, Proposal] = {}
-    shared: Sequence[WorkItem] = ()
-    offered: frozenset[str] = frozenset()
-    for scan in scans:
-        if scan.later is not shared:
-            shared, offered = scan.later, frozenset(item.id for item in scan.later)
-        named = (name for name in ranked(scan.older) if name in offered)
-        found[scan.older.id] = Proposal(tuple(islice(named, most)))
     return found
 
 
@@ -105,35 +139,39 @@ class SharedEntity:
     It cannot see what is named otherwise: a flood has no slot in common with a hotel.
 
     Attributes:
-        most: how many later items it names for each.
+        most: how many it names for each.
+        per: for each item, or for each event.
     """
 
     most: int = 8
+    per: Per = "item"
 
     def __post_init__(self) -> None:
-        """Refuse a number that is none."""
-        check_most(self.most)
+        """Refuse settings that name nothing."""
+        check_most(self.most, self.per)
 
     @property
     def name(self) -> str:
-        """What it is, with its setting."""
-        return f"shared-entity-1 most={self.most}"
+        """What it is, with its settings."""
+        return f"shared-entity-1 most={self.most} per={self.per}"
 
     def scan(self, scans: Sequence[Scan]) -> Mapping[str, Proposal]:
         """See `Proposer`."""
-        by_name: dict[str, dict[str, WorkItem]] = {}
-        for item in later_items(scans).values():
-            for name in _names(item):
-                by_name.setdefault(name, {})[item.id] = item
+        return named(scans, _by_names, self.most, self.per)
 
-        def ranked(older: WorkItem) -> Iterable[str]:
-            met = {
-                item.id: item for name in _names(older) for item in by_name.get(name, {}).values()
-            }
-            found = ((_common(older, item), item) for item in met.values())
-            return [item.id for _, item in sorted(found, key=_most_common)]
 
-        return proposed(scans, ranked, self.most)
+def _by_names(candidates: Mapping[str, WorkItem]) -> Ranked:
+    by_name: dict[str, dict[str, WorkItem]] = {}
+    for item in candidates.values():
+        for name in _names(item):
+            by_name.setdefault(name, {})[item.id] = item
+
+    def ranked(about: WorkItem) -> Iterable[str]:
+        met = {i.id: i for name in _names(about) for i in by_name.get(name, {}).values()}
+        found = ((_common(about, item), item) for item in met.values())
+        return [item.id for _, item in sorted(found, key=_most_common)]
+
+    return ranked
 
 
 def _names(item: WorkItem) -> Iterable[str]:
@@ -174,16 +212,20 @@ class DeclaredPremise:
 
     def scan(self, scans: Sequence[Scan]) -> Mapping[str, Proposal]:
         """See `Proposer`."""
-        speaking: dict[str, list[WorkItem]] = {}
-        for item in later_items(scans).values():
-            for slot in _and_above(item.slot):
-                speaking.setdefault(slot, []).append(item)
+        return named(scans, _by_premises, None, "item")
 
-        def ranked(older: WorkItem) -> Iterable[str]:
-            found = {i.id: i for slot, _ in older.assumes for i in speaking.get(slot, ())}
-            return [item.id for item in sorted(found.values(), key=_latest)]
 
-        return proposed(scans, ranked)
+def _by_premises(candidates: Mapping[str, WorkItem]) -> Ranked:
+    speaking: dict[str, list[WorkItem]] = {}
+    for item in candidates.values():
+        for slot in _and_above(item.slot):
+            speaking.setdefault(slot, []).append(item)
+
+    def ranked(older: WorkItem) -> Iterable[str]:
+        found = {i.id: i for slot, _ in older.assumes for i in speaking.get(slot, ())}
+        return [item.id for item in sorted(found.values(), key=_latest)]
+
+    return ranked
 
 
 def _and_above(slot: str) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""A proposer that ranks later items by what they mean, through embeddings that a package carries.
+"""A proposer that ranks items by what they mean, through embeddings that a package carries.
 
 The vectors are those of `wordllama` (MIT): 256 numbers for each token of a vocabulary of 32,000,
 cut out of a language model's own. A text is the mean of its tokens; how near two texts are, is the
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from lapse.errors import MissingExtra
-from lapse.judges.proposing import check_most, later_items, proposed
+from lapse.judges.proposing import check_most, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from lapse.admission import Scan, WorkItem
+    from lapse.judges.proposing import Per, Ranked
     from lapse.runtime import Proposal
 
     Vectors = npt.NDArray[np.float32]
@@ -87,39 +88,44 @@ def loaded() -> tuple[Vectors, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Names the later items that are nearest to an item in meaning; ties by id.
+    """Names the pairs that are nearest to each other in meaning; ties by id.
 
     Attributes:
         most: how many it names for each.
+        per: for each item, or for each event.
 
     Raises:
-        InvalidValue: that is less than 1.
+        InvalidValue: a setting that names nothing.
         MissingExtra: when it scans, and the extra `embed` is not installed.
     """
 
     most: int = 8
+    per: Per = "item"
 
     def __post_init__(self) -> None:
-        """Refuse a number that is none."""
-        check_most(self.most)
+        """Refuse settings that name nothing."""
+        check_most(self.most, self.per)
 
     @property
     def name(self) -> str:
-        """What it is, with its setting."""
-        return f"embedded-1 {_PACKAGE} {_WEIGHTS.stem} most={self.most}"
+        """What it is, with its settings."""
+        return f"embedded-1 {_PACKAGE} {_WEIGHTS.stem} most={self.most} per={self.per}"
 
     def scan(self, scans: Sequence[Scan]) -> Mapping[str, Proposal]:
         """See `Proposer`."""
-        import numpy as np  # noqa: PLC0415 - only who embeds pays for it
+        return named(scans, _by_meaning, self.most, self.per)
 
-        later = later_items(scans)
-        names = sorted(later)
-        vectors = embed([later[name].text for name in names])
 
-        def ranked(older: WorkItem) -> Iterable[str]:
-            nearness = cast("Vectors", np.round(vectors @ embed([older.text])[0], _PLACES))
-            # A stable sort leaves ties as they stand: by id.
-            order: list[int] = np.argsort(-nearness, kind="stable").tolist()
-            return (names[place] for place in order)
+def _by_meaning(candidates: Mapping[str, WorkItem]) -> Ranked:
+    import numpy as np  # noqa: PLC0415 - only who embeds pays for it
 
-        return proposed(scans, ranked, self.most)
+    names = sorted(candidates)
+    vectors = embed([candidates[name].text for name in names])
+
+    def ranked(about: WorkItem) -> Iterable[str]:
+        nearness = cast("Vectors", np.round(vectors @ embed([about.text])[0], _PLACES))
+        # A stable sort leaves ties as they stand: by id.
+        order: list[int] = np.argsort(-nearness, kind="stable").tolist()
+        return (names[place] for place in order)
+
+    return ranked

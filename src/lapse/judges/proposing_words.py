@@ -1,9 +1,9 @@
-"""A proposer that ranks later items by the words that they share with an item: Okapi BM25.
+"""A proposer that ranks items by the words that they share: Okapi BM25.
 
 The ranking is that of SQLite's full-text index, which the default store brings along anyway: k1 is
 1.2, b is 0.75, words are stemmed as English is, accents do not count, and a word that half of the
-later items have counts for nothing. How rare a word is, is counted over all later items of a
-return.
+ranked items have counts for nothing. How rare a word is, is counted over all that is ranked in a
+return: the later items, or for each event the earlier ones.
 
 It cannot see a change in other words than the item's own, and it takes a text that is written
 without spaces for one word.
@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from lapse.judges.proposing import check_most, later_items, proposed
+from lapse.judges.proposing import check_most, named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lapse.admission import Scan, WorkItem
+    from lapse.judges.proposing import Per, Ranked
     from lapse.runtime import Proposal
 
 __all__ = ["Bm25", "WordIndex"]
@@ -64,30 +65,31 @@ class WordIndex:
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """Names the later items whose words speak most of an item; ties by id.
+    """Names the pairs whose words speak most for them; ties by id.
 
     Attributes:
         most: how many it names for each.
+        per: for each item, or for each event.
     """
 
     most: int = 8
+    per: Per = "item"
 
     def __post_init__(self) -> None:
-        """Refuse a number that is none."""
-        check_most(self.most)
+        """Refuse settings that name nothing."""
+        check_most(self.most, self.per)
 
     @property
     def name(self) -> str:
-        """What it is, with its setting."""
-        return f"bm25-fts5-1 most={self.most}"
+        """What it is, with its settings."""
+        return f"bm25-fts5-1 most={self.most} per={self.per}"
 
     def scan(self, scans: Sequence[Scan]) -> Mapping[str, Proposal]:
         """See `Proposer`."""
-        later = later_items(scans)
-        names = sorted(later)
-        index = WordIndex([later[name].text for name in names])
+        return named(scans, _by_words, self.most, self.per)
 
-        def ranked(older: WorkItem) -> Iterable[str]:
-            return (names[place] for place, _ in index.ranked(older.text))
 
-        return proposed(scans, ranked, self.most)
+def _by_words(candidates: Mapping[str, WorkItem]) -> Ranked:
+    names = sorted(candidates)
+    index = WordIndex([candidates[name].text for name in names])
+    return lambda about: (names[place] for place, _ in index.ranked(about.text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from os import environ
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,14 @@ __all__ = ["run_pairs"]
 
 _WORDINGS = ("cued", "plain")
 
+
+class Per(StrEnum):
+    """For each of what pairs are named."""
+
+    ITEM = "item"
+    EVENT = "event"
+
+
 _NOTES = (
     "Twenty hand-written beliefs with changes, near misses and small talk; no score on STALE.",
     "calls: how many pairs a verifier would be asked about, of 940.",
@@ -30,8 +39,11 @@ _NOTES = (
 
 def run_pairs(
     most: Annotated[
-        str, typer.Option("--most", help="How many later items are named for each; with commas.")
+        str, typer.Option("--most", help="How many pairs are named for each; with commas.")
     ] = "1,2,4,8,16",
+    per: Annotated[
+        Per, typer.Option("--per", help="For each of what: the earlier item or the later event.")
+    ] = Per.ITEM,
     judge: Annotated[
         str,
         typer.Option("--judge", help="none, local, openai:MODEL or anthropic:MODEL."),
@@ -50,11 +62,11 @@ def run_pairs(
     sets = {wording: pairs_of(wording) for wording in _WORDINGS}
     methods: dict[str, Any] = {}
     for wording, pairs in sets.items():
-        for proposer in _proposers(counts):
+        for proposer in _proposers(counts, per):
             methods[f"{wording}: {proposer.name}"] = recalled(pairs, proposer)
     result: dict[str, Any] = {
         "benchmark": "pairs",
-        "config": {"most": counts, "judge": judge, "cues": cued, "seed": 0},
+        "config": {"most": counts, "per": per.value, "judge": judge, "cues": cued, "seed": 0},
         **gathered(date=now()).as_json(),
         "notes": list(_NOTES),
         "methods": methods,
@@ -68,11 +80,11 @@ def run_pairs(
     finish(result, columns, form, out)
 
 
-def _proposers(counts: list[int]) -> Iterator[Proposer]:
+def _proposers(counts: list[int], per: Per) -> Iterator[Proposer]:
     from lapse.judges import AllPairs, Bm25, Embedded, Union  # noqa: PLC0415 - cheap start
 
     for most in counts:
-        words, meaning = Bm25(most=most), Embedded(most=most)
+        words, meaning = Bm25(most, per.value), Embedded(most, per.value)
         yield from (words, meaning, Union((words, meaning)))
     yield AllPairs()
 
