@@ -8,15 +8,30 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from lapse_bench.attacks.admission import ADMISSION_CASES, problems, run_admission, run_case
+from lapse_bench.attacks.admission import (
+    ADMISSION_CASES,
+    DECIDED,
+    problems,
+    run_admission,
+    run_case,
+)
 from lapse_bench.attacks.admission_scene import AdmissionCase, Control, Defence, Outcome, complete
 from lapse_bench.attacks.admission_views import bits_of, flipped
 from lapse_bench.cli import app
 from lapse_bench.provenance import Provenance
 
 BY_NAME = {case.name: case for case in ADMISSION_CASES}
-LIMITS = {"claimed_authority", "borrowed_receipt"}
-QUICK = sorted(BY_NAME.keys() - LIMITS - {"flipped_bits"})
+LIMITS = {"claimed_authority", "borrowed_receipt", "lived_borrowed_receipt"}
+QUICK = sorted({case.name for case in DECIDED} - LIMITS - {"flipped_bits"})
+LIVED = sorted(BY_NAME.keys() - {case.name for case in DECIDED} - LIMITS)
+SOME_LIVED = [
+    "lived_rewritten_ledger",
+    "lived_rotated_key",
+    "lived_smuggled_past_the_door",
+    "lived_talked_over_verifier",
+    "lived_withdrawn_by_an_agent",
+]
+"""Those that no attack on values comes close to; each opens databases, so the others are slow."""
 NOWHERE = Provenance(date="2026-12-01T00:00:00+00:00", commit=None, machine={})
 
 PANEL = {
@@ -63,6 +78,26 @@ def test_an_attack_is_refused_and_gets_through_without_its_control(name: str) ->
     else:
         assert set(result["weakened"]) <= set(result["through_without"])
         assert result["weak"]["through"]
+
+
+def refused_in_a_workspace(name: str) -> None:
+    case = BY_NAME[name]
+    result = run_case(case)
+    assert result["over"] == "a workspace on SQLite"
+    assert result["strong"] == {"through": False, "reasons": list(case.refused_as)}
+    assert case.refused_as
+    assert list(problems([case], [result])) == []
+
+
+@pytest.mark.parametrize("name", SOME_LIVED)
+def test_an_attack_on_a_workspace_is_refused(name: str) -> None:
+    refused_in_a_workspace(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(LIVED) - set(SOME_LIVED)))
+def test_every_attack_on_a_workspace_is_refused(name: str) -> None:
+    refused_in_a_workspace(name)
 
 
 def test_no_turned_bit_of_a_view_is_taken() -> None:

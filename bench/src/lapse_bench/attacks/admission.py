@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lapse_bench.attacks.admission_claims import ON_CLAIMS
 from lapse_bench.attacks.admission_items import ON_ITEMS
+from lapse_bench.attacks.admission_lived import LIVED
 from lapse_bench.attacks.admission_scene import Control, Defence
 from lapse_bench.attacks.admission_views import ON_VIEWS
 
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     from lapse_bench.attacks.admission_scene import AdmissionCase, Outcome
     from lapse_bench.provenance import Provenance
 
-__all__ = ["ADMISSION_CASES", "problems", "run_admission", "run_case"]
+__all__ = ["ADMISSION_CASES", "DECIDED", "problems", "run_admission", "run_case"]
 
-ADMISSION_CASES: Final = (*ON_VIEWS, *ON_ITEMS, *ON_CLAIMS)
+DECIDED: Final = (*ON_VIEWS, *ON_ITEMS, *ON_CLAIMS)
+"""Attacks on decisions and views as values, where every control can be weakened by itself."""
+
+ADMISSION_CASES: Final = (*DECIDED, *LIVED)
 """`lapse-bench attack admission`."""
 
 
@@ -44,6 +48,7 @@ def run_admission(
         tell(case.name)
         found.append(run_case(case))
     limits = {case.name for case in cases if case.known_limit}
+    decided = [one for one in found if one["over"] == "values"]
     return {
         "benchmark": "attack admission",
         "config": {
@@ -53,7 +58,7 @@ def run_admission(
         **provenance.as_json(),
         "cases": [one for one in found if one["name"] not in limits],
         "known_limits": [one for one in found if one["name"] in limits],
-        "controls": {control.value: _worth(control, found) for control in Control},
+        "controls": {control.value: _worth(control, decided) for control in Control},
         "problems": list(problems(cases, found)),
     }
 
@@ -62,10 +67,13 @@ def run_case(case: AdmissionCase) -> dict[str, Any]:
     """Play a case against every control, and without some."""
     strong = case.run(Defence())
     weak = case.run(Defence(frozenset(case.controls))) if case.controls else None
-    alone = [one for one in Control if case.run(Defence(frozenset({one}))).through]
+    lived = case in LIVED  # each play opens a database, so only the controls that matter are tried
+    tried = [one for one in Control if not lived or one in case.controls]
+    alone = [one for one in tried if case.run(Defence(frozenset({one}))).through]
     return {
         "name": case.name,
         "attack": case.attack,
+        "over": "a workspace on SQLite" if lived else "values",
         "panel": case.panel,
         "strong": _told(strong),
         "weakened": [control.value for control in case.controls],

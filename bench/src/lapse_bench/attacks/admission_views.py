@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ON_VIEWS", "flipped"]
 
 _CLOSING: Final = "</return-view>"
-_SPACING: Final = 61
+_SPACING: Final = 199
 """With a control off, one bit of so many is tried: each may have to be read and judged."""
 
 
