@@ -320,6 +320,7 @@ def test_rulings_are_kept_in_the_ledger_by_digests_without_a_word_of_the_items()
         "older": HOTEL.digest(),
         "later": FLOOD.digest(),
         "verdict": "invalidates",
+        "pair": ["hotel", "flood"],
         "cost": [1, 10, 2],
     }
     reopened = RulingsInLedger(Session(session.store), clock=ManualClock(9), ids=SequenceIds("b"))
@@ -369,6 +370,20 @@ def test_a_record_that_is_no_ruling_of_its_key_is_passed_over() -> None:
         assert other.get(RULING.key) is None
     with pytest.raises(InvalidValue, match="key"):
         kept.keep("another", RULING)
+
+
+def test_rulings_are_found_by_the_items_that_they_are_about() -> None:
+    session, kept = ledger()
+    Judging((EVERY,), Answering(), kept).look(screened())
+    records = {record.id: record.content["pair"] for record in session.state.records()}
+    about = {name for name, pair in records.items() if "flood" in pair}
+    assert set(kept.about("flood")) == about
+    assert len(about) == 2
+    assert kept.about("nobody") == ()
+    elsewhere = RulingsInLedger(
+        session, clock=ManualClock(), ids=SequenceIds("d"), scope=Scope(tenant="other")
+    )
+    assert elsewhere.about("flood") == ()
 
 
 def test_a_ruling_of_another_scope_is_not_used() -> None:

@@ -277,7 +277,8 @@ class _Bench:
         self.spent += most if known is None else known
         self.billed += known or FREE
         if isinstance(answered.answer, Verdict):
-            ruling = Ruling(name, older, later, answered.answer, known or FREE)
+            given = answered.answer
+            ruling = Ruling(name, older, later, given, known or FREE, question.pair)
             self.rulings.keep(ruling.key, ruling)
         return answered
 

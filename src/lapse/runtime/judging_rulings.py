@@ -1,7 +1,8 @@
 """Verdicts that are kept, so that no question is paid for twice and a run can be replayed.
 
-A ruling holds digests and a verdict, and no word of the items or of the model: a purge of an item
-leaves nothing of it here.
+A ruling holds ids, digests and a verdict, and no word of the items or of the model. A purge of an
+item leaves its digest here, with which somebody could confirm a guess at its whole text:
+`RulingsInLedger.about` names the rulings to purge with it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from lapse.admission import Verdict
+from lapse.admission import Pair, Verdict
 from lapse.errors import InvalidValue
 from lapse.ledger import EVERYWHERE, Interval, Kind, Record, canonical, digest, writing
 from lapse.runtime.judging_costs import FREE, Cost
@@ -25,6 +26,9 @@ _FORM = "ruling"
 
 _SLOT = "ruling/"
 """What the slot of a ruling begins with; its key follows."""
+
+_NO_PAIR = Pair("", "")
+"""Of a ruling that nobody needs to find by its items."""
 
 _ACTOR = "judging"
 """Who writes rulings, in the ledger."""
@@ -43,6 +47,7 @@ class Ruling:
         later: the digest of the later one.
         verdict: the answer.
         cost: what it cost when it was given.
+        pair: the ids of both, so that it is found by them; they are no part of its key.
     """
 
     judge: str
@@ -50,6 +55,7 @@ class Ruling:
     later: str
     verdict: Verdict
     cost: Cost = FREE
+    pair: Pair = _NO_PAIR
 
     @property
     def key(self) -> str:
@@ -157,6 +163,7 @@ class RulingsInLedger:
                 "older": ruling.older,
                 "later": ruling.later,
                 "verdict": ruling.verdict.value,
+                "pair": list(ruling.pair),
                 "cost": [ruling.cost.calls, ruling.cost.prompt, ruling.cost.completion],
             },
             valid=Interval(at),
@@ -171,9 +178,26 @@ class RulingsInLedger:
 
         self._session.write(decide)
 
+    def about(self, item_id: str) -> tuple[str, ...]:
+        """The ids of the records with rulings about an item, whichever of the two it was.
+
+        For whoever wants to look at them, revoke them, or purge them with the item. It reads every
+        ruling of this scope.
+
+        Raises:
+            StoreError: the ledger could not be read.
+        """
+        with self._session.lock:
+            found = [r for r in self._session.catch_up().records() if self._is_ruling(r)]
+        rulings = ((record.id, _read(record)) for record in found)
+        return tuple(name for name, ruling in rulings if ruling and item_id in ruling.pair)
+
+    def _is_ruling(self, record: Record) -> bool:
+        return record.topic == _FORM and record.scope == self._scope
+
     def _found(self, state: State, key: str) -> Ruling | None:
         for record in state.in_slot("", _SLOT + key):
-            if record.scope == self._scope and state.usable(record):
+            if self._is_ruling(record) and state.usable(record):
                 ruling = _read(record)
                 if ruling is not None and ruling.key == key:
                     return ruling
@@ -188,9 +212,11 @@ def _read(record: Record) -> Ruling | None:
             "older": str(older),
             "later": str(later),
             "verdict": ("invalidates" | "stands" | "unsure") as verdict,
+            "pair": [str(older_id), str(later_id)],
             "cost": [int(calls), int(prompt), int(completion)],
         }:
             cost = Cost(calls, prompt, completion)
-            return Ruling(judge, older, later, Verdict(verdict), cost)
+            pair = Pair(older_id, later_id)
+            return Ruling(judge, older, later, Verdict(verdict), cost, pair)
         case _:
             return None
