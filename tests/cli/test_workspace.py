@@ -233,3 +233,21 @@ def test_a_ledger_that_is_not_there_is_named(tmp_path: Path) -> None:
     result = Desk(tmp_path / "none.db").run("status")
     assert result.exit_code == 1
     assert "no ledger at" in result.stderr
+
+
+def test_the_demonstration_of_a_return_is_found_by_its_name() -> None:
+    result = RUN.invoke(app, ["demo", "return", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["second_return"]["outcome"] == "admitted"
+
+
+def test_one_side_of_a_dispute_holds_by_who_looked_or_by_authority(desk: Desk) -> None:
+    desk.json("record", "Rain", "--slot", "w", "--id", "w1", "--by", "A2", "--observer", "desk")
+    desk.json("record", "Sun", "--slot", "w", "--id", "w2", "--by", "A4", "--observer", "desk")
+    later = desk.run("resolve", "w2", "--by", "A4")
+    assert later.exit_code == 2  # that it was said last is no ground
+    decided = desk.run("resolve", "w1", *DESK, "--accept", "desk", "--why", "looked out")
+    assert decided.exit_code == 0, decided.output
+    assert "w1 is right" in decided.stdout
+    standing = [i for i in desk.json("items")["items"] if i["record"]["slot"] == "w"]
+    assert [item["record"]["content"]["text"] for item in standing] == ["Rain"]

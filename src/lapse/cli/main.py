@@ -68,12 +68,18 @@ def options(
 
 @app.command()
 def demo(
-    name: Annotated[str, typer.Argument(help="Which demonstration.")] = "fixes",
+    name: Annotated[
+        str, typer.Argument(help="Which demonstration: 'fixes' or 'return'.")
+    ] = "fixes",
     seed: Annotated[int, typer.Option(help="Seed of the run; equal seeds give equal results.")] = 0,
     fast: Annotated[bool, typer.Option("--fast", help="A shorter run.")] = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Watch an agent that remembers fixes against a real server whose data drifts."""
+    """Watch agents whose memory goes wrong, and agents whose memory does not.
+
+    'fixes': an agent remembers fixes against a real server whose data drifts. 'return': an agent
+    leaves a shared task and comes back.
+    """
     with errors_explained():
         found = {entry.name: entry for entry in entry_points(group=_DEMOS)}
         if not found:
