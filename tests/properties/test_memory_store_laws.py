@@ -8,18 +8,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from lapse.admission import Ending
 from lapse.errors import Incapable, InvalidValue
-from lapse.ledger import LIVE, State, Status, fold, genesis
+from lapse.ledger import LIVE, Change, Head, State, Status, fold, genesis
 from lapse.storage import InMemoryStore
-from lapse.stores import Capabilities, Guarded, Legacy, Provenance, Sidecar, Standing, items_of
+from lapse.stores import (
+    Capabilities,
+    Guarded,
+    Legacy,
+    Provenance,
+    Remembered,
+    Sidecar,
+    Standing,
+    Write,
+    items_of,
+)
 from lapse.testing import ManualClock, Notebook, SequenceIds
 
 WORDS = st.sampled_from(["tea", "coffee", "water"])
@@ -188,6 +200,80 @@ class TestGuardedDeeply(GuardedMachine.TestCase):
     """The same, for longer."""
 
     settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+
+
+WRITES = st.lists(
+    st.tuples(
+        st.sampled_from(["m1", "m2", "m3"]),
+        WORDS,
+        st.sampled_from(["", "", "", "drink"]),
+        st.sampled_from(["user", "inference"]),
+        st.sampled_from(["", "", "m1"]),
+    ),
+    max_size=10,
+)
+
+
+@settings(deadline=None)
+@given(WRITES)
+def test_many_memories_at_once_are_written_as_one_by_one(
+    writes: list[tuple[str, str, str, str, str]],
+) -> None:
+    told = [
+        Write(
+            Remembered(external_id=name, text=word),
+            Provenance(
+                writer=authority,
+                authority=authority,
+                slot=slot,
+                rests_on=(needed,) if needed and needed != name else (),
+            ),
+        )
+        for name, word, slot, authority, needed in writes
+    ]
+    found: list[list[tuple[str, str, str]]] = []
+    for together in (True, False):
+        ids = SequenceIds("r")
+        ledger = InMemoryStore(ids=ids)
+        sidecar = Sidecar(ledger, "notebook", clock=ManualClock(1), ids=ids)
+        for batch in [told] if together else [[one] for one in told]:
+            with suppress(InvalidValue):  # it rests on what is not there
+                sidecar.remember_all(batch)
+                continue
+            if together:  # what came after it was not written; one by one it is
+                return
+        histories = (sidecar.history(name) for name in ("m1", "m2", "m3"))
+        found.append(
+            [
+                (record.content["external_id"], record.content["text"], record.status.value)
+                for history in histories
+                for record in history
+            ]
+        )
+        assert fold(genesis(ledger.ledger), ledger.changes()) == ledger.state()
+    assert found[0] == found[1]
+
+
+class Counting(InMemoryStore):
+    """Counts its appends."""
+
+    appends = 0
+
+    def append(self, changes: Sequence[Change], *, after: Head) -> None:
+        super().append(changes, after=after)
+        self.appends += 1
+
+
+def test_a_whole_store_is_adopted_in_few_appends() -> None:
+    ids = SequenceIds("r")
+    ledger = Counting(ids=ids)
+    book = Notebook()
+    for number in range(1_200):
+        book.add(f"note {number}")
+    guarded = Guarded(book, Sidecar(ledger, "notebook", clock=ManualClock(1), ids=ids))
+    assert len(guarded.adopt()) == 1_200
+    assert sum(1 for _ in guarded.list()) == 1_200
+    assert ledger.appends == 3
 
 
 def test_a_store_that_cannot_says_which_capability_it_lacks() -> None:

@@ -5,6 +5,7 @@ it holds, what it rests on and what became of it; `Guarded` puts the two togethe
 stands. The doors to particular stores are modules of this room, each with its own extra.
 """
 
+from lapse.stores.drafts import Write
 from lapse.stores.entries import Provenance
 from lapse.stores.guarded import MOST_FETCHED, Guarded, items_of
 from lapse.stores.own import OwnStore
@@ -26,6 +27,7 @@ __all__ = [
     "Served",
     "Sidecar",
     "Standing",
+    "Write",
     "items_of",
     "text_digest",
 ]

@@ -43,7 +43,16 @@ if TYPE_CHECKING:
     from lapse.ledger import Record, State
     from lapse.stores.port import Remembered
 
-__all__ = ["Act", "Drafted", "ended", "held", "remembered", "restored"]
+__all__ = [
+    "Act",
+    "Drafted",
+    "Write",
+    "ended",
+    "held",
+    "remembered",
+    "remembered_together",
+    "restored",
+]
 
 Drafted = tuple[str, "Sequence[Draft]"]
 """The id of the record that an act leads to, and what carries it out; no drafts: nothing to do."""
@@ -95,6 +104,56 @@ class Act:
             digest=memory.text_sha256,
             outcome=Outcome.CONFIRMS,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A memory to write down.
+
+    Attributes:
+        memory: as the store has it now.
+        said: what its writer says of it.
+        before: what the store had under this name until now; if the ledger does not know it, it is
+            written down too, so that the loser is kept.
+    """
+
+    memory: Remembered
+    said: Provenance
+    before: Remembered | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether what it says has to be compared with what was written just before."""
+        return bool(self.said.slot or self.said.rests_on or self.said.stamps)
+
+
+def remembered_together(
+    state: State, entries: Entries, writes: Sequence[tuple[Write, Act]]
+) -> tuple[list[str], list[Draft]]:
+    """Write down as many memories, from the first on, as do not touch each other.
+
+    Returns:
+        The ids of their records, one for each that was taken, and the drafts of one append.
+
+    Raises:
+        InvalidValue: as `remembered` says.
+    """
+    ids: list[str] = []
+    drafts: list[Draft] = []
+    touched: set[str] = set()
+    for write, act in writes:
+        if write.memory.external_id in touched or (write.alone and ids):
+            break
+        name, more = remembered(state, entries, write.memory, write.said, act, before=write.before)
+        parts = {part.record for draft in more for part in draft.parts}
+        if parts & touched:
+            break
+        touched |= {*parts, write.memory.external_id}
+        ids.append(name)
+        drafts += more
+        if write.alone:
+            break
+    return ids, drafts
 
 
 def remembered(

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from lapse.admission import Ending
 from lapse.errors import InvalidValue
-from lapse.ledger import EVERYWHERE, Status
+from lapse.ledger import EVERYWHERE, Status, encode
+from lapse.stores.drafts import Write
 from lapse.stores.entries import Provenance, is_entry, item_of, provenance_of
 from lapse.stores.reading import LeftOut, Legacy, Reading, Served, Standing, with_created
 
@@ -161,7 +162,7 @@ class Guarded:
         Raises:
             InvalidValue: `said` rests on a memory that does not stand; the store was not asked.
         """
-        self._check(said)
+        self._check(said, metadata)
         memory = self.store.add(text, metadata=metadata)
         return self._served(memory, self.sidecar.remember(memory, said))
 
@@ -186,7 +187,7 @@ class Guarded:
         """
         before = self._there(external_id)
         told = self._said(external_id) if said is None else said
-        self._check(told)
+        self._check(told, metadata)
         memory = self.store.update(external_id, text, metadata=metadata)
         return self._served(memory, self.sidecar.remember(memory, told, before=before))
 
@@ -211,11 +212,13 @@ class Guarded:
         self.store.capabilities.demand("list_all", self.store.name)
         there = list(self.store.list())
         weighed = self.sidecar.weigh(there, at=self.sidecar.now())
-        return tuple(
-            self._served(memory, self.sidecar.remember(memory, said))
+        legacy = [
+            memory
             for memory, (standing, _, _) in zip(there, weighed, strict=True)
             if standing is Standing.LEGACY
-        )
+        ]
+        records = self.sidecar.remember_all([Write(memory, said) for memory in legacy])
+        return tuple(map(self._served, legacy, records))
 
     def invalidate(
         self,
@@ -316,8 +319,9 @@ class Guarded:
             epoch=had.epoch,
         )
 
-    def _check(self, said: Provenance) -> None:
+    def _check(self, said: Provenance, metadata: JsonObject | None) -> None:
         """Refuse before the store is asked what the ledger would refuse after."""
+        encode(dict(metadata or {}))
         for name in said.rests_on:
             versions = self.sidecar.history(name)
             if not versions or not self.sidecar.usable(versions[-1]):

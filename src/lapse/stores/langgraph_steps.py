@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lapse.admission import Ending
 from lapse.errors import InvalidValue
 from lapse.ledger import EVERYWHERE, LIVE, Scope
+from lapse.stores.drafts import Write
 from lapse.stores.entries import Provenance
 from lapse.stores.guarded import MOST_FETCHED
 from lapse.stores.langgraph_items import (
@@ -136,8 +137,7 @@ class Steps:
             ]
             if asked:
                 yield cast("list[Op]", asked)
-            for place in puts:
-                self._wrote(place, values[place], before[place])
+            self._wrote(values, before)
         return results
 
     # -- reading -----------------------------------------------------------------------------
@@ -264,13 +264,18 @@ class Steps:
             raise InvalidValue("value", MARK, "use another name; this one holds our marks")
         return plain(op.value)
 
-    def _wrote(self, place: _Place, value: dict[str, Any] | None, before: Item | None) -> None:
-        was = None if before is None else remembered_item(before, self._manner.text)
-        if value is None:
-            self._deleted(place, was)
-            return
-        now = self._memory(place, value, before)
-        self._sidecar.remember(now, self._manner.said, before=was)
+    def _wrote(
+        self, values: dict[_Place, dict[str, Any] | None], before: dict[_Place, Item | None]
+    ) -> None:
+        writes: list[Write] = []
+        for place, value in values.items():
+            item = before[place]
+            was = None if item is None else remembered_item(item, self._manner.text)
+            if value is None:
+                self._deleted(place, was)
+            else:
+                writes.append(Write(self._memory(place, value, item), self._manner.said, was))
+        self._sidecar.remember_all(writes)
 
     def _memory(self, place: _Place, value: dict[str, Any], before: Item | None) -> Remembered:
         created = time_of(self._at) if before is None else before.created_at

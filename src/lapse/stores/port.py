@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lapse.errors import Incapable, InvalidValue
-from lapse.ledger import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,12 +87,10 @@ class Remembered:
     metadata: JsonObject = field(default_factory=dict[str, Any], hash=False)
 
     def __post_init__(self) -> None:
-        """Digest the text, and refuse what no ledger could keep."""
+        """Digest the text, and refuse what could not be named or written."""
         if not self.external_id:
             raise InvalidValue("external_id", "", "pass the store's own name for the memory")
         object.__setattr__(self, "text_sha256", text_digest(self.text))
-        if self.metadata:
-            encode(self.metadata)
 
 
 class MemoryStore(Protocol):

@@ -12,7 +12,7 @@ from lapse.admission import RANKS
 from lapse.errors import InvalidValue
 from lapse.ledger import EVERYWHERE, ChangeKind
 from lapse.runtime import Session
-from lapse.stores.drafts import Act, ended, held, remembered, restored
+from lapse.stores.drafts import Act, Write, ended, held, remembered_together, restored
 from lapse.stores.entries import Entries, is_entry
 from lapse.stores.reading import Standing, judged
 
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lapse.admission import Ending
-    from lapse.ledger import Clock, Ids, Instant, Receipt, Record, Scope, State, Store
+    from lapse.ledger import Clock, Draft, Ids, Instant, Receipt, Record, Scope, State, Store
     from lapse.stores.drafts import Drafted
     from lapse.stores.entries import Provenance
     from lapse.stores.port import Remembered
 
 __all__ = ["Sidecar", "Weighed"]
+
+_TOGETHER = 500
+"""Memories that are written down in one append: a few hundred kilobytes."""
 
 Weighed = tuple[Standing, "Record | None", str]
 """A memory's standing, the ledger's latest record of it, and the id of what took its place."""
@@ -146,8 +149,31 @@ class Sidecar:
             InvalidValue: `said` rests on a memory that is not active here.
             StoreError: nothing was written; the memory is legacy, or drifted, until it is attested.
         """
-        act = self._act(said.writer)
-        return self._write(lambda s: remembered(s, self._entries, memory, said, act, before=before))
+        return self.remember_all([Write(memory, said, before)])[0]
+
+    def remember_all(self, writes: Sequence[Write]) -> tuple[Record, ...]:
+        """Write down many memories, in few appends.
+
+        Raises:
+            InvalidValue: as `remember` says; those before it may have been written down.
+            StoreError: as `remember` says, for those that were not written down yet.
+        """
+        waiting = [(write, self._act(write.said.writer)) for write in writes]
+        records: list[Record] = []
+        while waiting:
+            now = waiting[:_TOGETHER]
+
+            def decided(
+                state: State, now: Sequence[tuple[Write, Act]] = now
+            ) -> tuple[list[str], Sequence[Draft]]:
+                self._follow(state)
+                return remembered_together(state, self._entries, now)
+
+            with self._session.lock:
+                ids = self._session.write(decided)
+                records += map(self._session.state.record, ids)
+            waiting = waiting[len(ids) :]
+        return tuple(records)
 
     def end(self, external_id: str, ending: Ending, *, by: str, why: str = "") -> Record:
         """Let a memory stop standing, and suspend what rests on it.
@@ -233,7 +259,7 @@ class Sidecar:
                 if change.seq > state.head.seq:
                     break
                 for part in change.parts if change.kind is ChangeKind.WRITTEN else ():
-                    record = change.written_record(part)
-                    if record is not None and is_entry(record, self.store):
+                    record = state.record(part.record)
+                    if is_entry(record, self.store):  # what was purged since is none
                         self._entries.take(record)
         self._seq = state.head.seq
