@@ -22,22 +22,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from lapse.admission.endings import Ending, end
+from lapse.admission.endings import give_way
 from lapse.admission.inventory import live_item
 from lapse.admission.items import Epochs, WorkItem
-from lapse.admission.lifecycle import in_time, may_replace, same_words
+from lapse.admission.lifecycle import in_time, may_replace
 from lapse.admission.reasons import Fallen, Reason
 from lapse.admission.recovery import revive
 from lapse.errors import InvalidValue
 from lapse.ledger import (
     LIVE,
-    ChangeKind,
     Draft,
     Instant,
     Interval,
     Kind,
     Outcome,
-    Part,
     Receipt,
     Status,
     writing,
@@ -225,18 +223,10 @@ def resolve(
             winner comes back with it.
     """
     sides = [side for name in settled.replaces if (side := live_item(state, name)) is not None]
-    again = [side.id for side in sides if same_words(side, settled)]
-    losers = [side.id for side in sides if side.id not in again]
     reason = _REASONS[type(ground)]
     drafts = writing(state, settled.record(), at=at, reason=reason, actor=actor, salt=salt)
-    # What rests on the winner is not suspended: it rests on what says it again.
-    parts = tuple(Part.of(name, {"by": settled.id}, salt=salt) for name in again)
-    kind, told = ChangeKind.SUPERSEDED, Ending.SUPERSEDED.value
-    drafts += (Draft(kind=kind, at=at, reason=told, actor=actor, parts=parts),)
-    if losers:
-        ending = Ending.SUPERSEDED
-        drafts += end(state, losers, ending, at=at, actor=actor, salt=salt, by=settled.id)
-    over = (*again, *losers)
+    drafts += give_way(state, settled, sides, at=at, actor=actor, salt=salt)
+    over = [side.id for side in sides]
     return drafts + revive(state, held, settled, at=at, actor=actor, salt=salt, without=over)
 
 

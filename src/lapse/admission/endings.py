@@ -2,8 +2,9 @@
 
 An item is replaced, withdrawn as false, closed because it is over, or disputed: four things that
 the ledger keeps apart. What rests on it, however far up, is suspended in the same breath and never
-ended: it may be right for another reason. Everything is undone by writing and nothing by unwriting:
-a receipt lifts what is suspended or disputed, and what has ended is said again in a new item.
+ended: it may be right for another reason. What is replaced by the same words takes nothing along.
+Everything is undone by writing and nothing by unwriting: a receipt lifts what is suspended or
+disputed, and what has ended is said again in a new item.
 
 ::
 
@@ -18,7 +19,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from lapse.admission.inventory import live_item
-from lapse.admission.lifecycle import may_replace
+from lapse.admission.lifecycle import may_replace, same_words
 from lapse.admission.premises import premise_cycle
 from lapse.admission.reasons import Reason
 from lapse.errors import InvalidValue
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lapse.admission.items import WorkItem
     from lapse.ledger import Instant, State
 
-__all__ = ["Ending", "end", "lift", "put"]
+__all__ = ["Ending", "end", "give_way", "lift", "put"]
 
 
 class Ending(StrEnum):
@@ -90,11 +91,43 @@ def put(
         reason = Reason.LACKS_AUTHORITY.value
         disputed = ChangeKind.DISPUTED
         return (*drafts, Draft(kind=disputed, at=at, reason=reason, actor=actor, parts=(part,)))
-    if not replaced:
-        return drafts
-    names = [one.id for one in replaced]
-    ended = end(state, names, Ending.SUPERSEDED, at=at, actor=actor, salt=salt, by=item.id)
-    return (*drafts, *ended)
+    return drafts + give_way(state, item, replaced, at=at, actor=actor, salt=salt)
+
+
+def give_way(
+    state: State,
+    item: WorkItem,
+    replaced: Collection[WorkItem],
+    *,
+    at: Instant,
+    actor: str,
+    salt: str,
+) -> tuple[Draft, ...]:
+    """End what an item replaces; what rests on the same words rests on it, and is not suspended.
+
+    Args:
+        state: the ledger as it is.
+        item: the new item.
+        replaced: live items; none: nothing happens.
+        at: when it is decided.
+        actor: who decides.
+        salt: random text, of its own for each decision.
+    """
+    again = {
+        one.id
+        for one in replaced
+        if one.slot == item.slot and one.id not in item.rests_on and same_words(one, item)
+    }
+    drafts: tuple[Draft, ...] = ()
+    if again:
+        parts = tuple(Part.of(name, {"by": item.id}, salt=salt) for name in sorted(again))
+        kind, told = ChangeKind.SUPERSEDED, Ending.SUPERSEDED.value
+        drafts = (Draft(kind=kind, at=at, reason=told, actor=actor, parts=parts),)
+    others = [one.id for one in replaced if one.id not in again]
+    if others:
+        ending = Ending.SUPERSEDED
+        drafts += end(state, others, ending, at=at, actor=actor, salt=salt, by=item.id)
+    return drafts
 
 
 def end(

@@ -257,6 +257,7 @@ def render(view: ReturnView) -> str:
             "since": item.valid.since,
             "until": item.valid.until,
             "supports": list(item.supports),
+            **({"value": item.value} if item.value else {}),
             **({"state": item.attributes} if item.attributes else {}),
         }
         for item in view.items

@@ -36,7 +36,7 @@ from lapse.ledger import (
     seal,
     writing,
 )
-from lapse.testing.workspace import OBSERVER, leaving, receipt, returning, statement
+from lapse.testing.workspace import OBSERVER, leaving, receipt, resting_on, returning, statement
 
 HOTEL = statement("h", slot="hotel")
 PICKUP = statement("p", epoch=2, rests_on=(HOTEL,))
@@ -135,6 +135,24 @@ def test_writing_ends_what_is_replaced_all_at_once() -> None:
     assert here.statuses() == {**gone, "p2": "suspended", "h2": "active"}
     here.put(statement("h3", epoch=5, slot="hotel", replaces=("h",)))
     assert here.statuses()["h3"] == "active"
+
+
+def test_what_is_said_again_takes_nothing_along() -> None:
+    here = Workspace(HOTEL, PICKUP, statement("x"), statement("q", epoch=2, rests_on=(HOTEL,)))
+    longer = replace(HOTEL, id="h2", epochs=replace(HOTEL.epochs, since=4), valid=Interval(4))
+    here.put(replace(longer, replaces=("h", "x")))
+    assert here.statuses() == {
+        "h": "superseded",
+        "x": "superseded",
+        "p": "active",
+        "q": "active",
+        "h2": "active",
+    }
+    assert here.admitted() == {"p", "q", "h2"}
+    circular = replace(longer, id="h3", stamps=resting_on(longer), replaces=("h2",))
+    here.put(circular)
+    assert here.statuses()["h2"] == "superseded"
+    assert here.admitted() == set()
 
 
 def test_who_lacks_authority_is_kept_in_dispute() -> None:
