@@ -1,18 +1,23 @@
 """The crash matrix: a child is killed at every named point; what is left must be whole.
 
     python tests/crash/matrix.py [--format markdown|json] [--postgres URL]
+        [--only SCENARIO ...] [--first]
 
-On SQLite files, or on a PostgreSQL server when one is given.
+On SQLite files, or on a PostgreSQL server when one is given. With `--only`, those scenarios; with
+`--first`, one kill for each point and no more.
 
-For every scenario (a few writes, a purge, the making of a new place, writes under an anchor) and
-every time that the child passes a named point, one child is killed there with SIGKILL. Then the
-store is opened again, with its anchor where it has one:
+For every scenario (a few writes, a purge, the making of a new place, writes under an anchor; and
+in a workspace, statements, a departure and a return) and every time that the child passes a named
+point, one child is killed there with SIGKILL. Then the store is opened again, with its anchor where
+it has one:
 
 * every acknowledged change is there, in its place;
 * of the decision that was under way, all is there or nothing;
 * the kept state is what the changes add up to, and the chain verifies;
 * purged content is in no file, or the purge did not happen;
 * the next write works.
+
+What has to be true of a workspace is in `returner`.
 """
 
 from __future__ import annotations
@@ -24,13 +29,14 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import returner
 import writer
 
 from lapse.ledger import ChangeKind, Intact, Source, Store, examine
@@ -80,7 +86,7 @@ class SqlitePlaces:
     """Fresh files in one folder."""
 
     name = "sqlite"
-    scenarios = ("write", "purge", "migration", "anchored write")
+    scenarios = ("write", "purge", "migration", "anchored write", *returner.SCENARIOS)
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -110,7 +116,7 @@ class PostgresPlaces:
     """Fresh schemas of one database; its files are the server's, so only rows are searched."""
 
     name = "postgres"
-    scenarios = ("write", "purge", "migration")
+    scenarios = ("write", "purge", "migration", *returner.SCENARIOS)
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -118,7 +124,7 @@ class PostgresPlaces:
 
     def new(self) -> str:
         """A place where nothing is yet."""
-        return f"{self._url} crash_{next(self._numbers)}"
+        return f"{self._url} crash_{os.getpid()}_{next(self._numbers)}"
 
     def open(self, target: str) -> Store:
         """The store in a place."""
@@ -137,11 +143,14 @@ class PostgresPlaces:
 Places = SqlitePlaces | PostgresPlaces
 
 
-def run(places: Places) -> Iterator[Row]:
-    """Every kill, one by one."""
+def run(places: Places, only: Collection[str] = (), *, first: bool = False) -> Iterator[Row]:
+    """Every kill, one by one; of some scenarios, or one kill for each point."""
     for scenario in places.scenarios:
+        if only and scenario not in only:
+            continue
         for point, occurrence in points(places, scenario):
-            yield killed(places, scenario, point, occurrence)
+            if occurrence == 1 or not first:
+                yield killed(places, scenario, point, occurrence)
 
 
 def points(places: Places, scenario: str) -> list[tuple[str, int]]:
@@ -163,6 +172,10 @@ def killed(places: Places, scenario: str, point: str, occurrence: int) -> Row:
         in_flight = tried[-1]
     if child.ended != -signal.SIGKILL:
         outcome = f"it was not killed there (status {child.ended})"
+    elif scenario in returner.SCENARIOS:
+        with closing(places.open(target)) as store:
+            flat = [deed for deeds in tried for deed in deeds]
+            outcome = returner.left(store, scenario, acknowledged, flat)
     else:
         outcome = left(places, target, acknowledged, in_flight)
     return Row(places.name, scenario, point, occurrence, len(acknowledged), outcome)
@@ -176,6 +189,9 @@ def prepared(places: Places, scenario: str) -> str:
         TrustedStore(SqliteStore(target, ids=SequenceIds()), anchor, clock=ManualClock()).close()
     if scenario != "migration":
         with closing(places.open(target)) as store:
+            if scenario in returner.SCENARIOS:
+                returner.prepare(scenario, store)
+                return target
             scribe = Scribe(store)
             scribe.write(sample("a"), sample("b"), sample("c"))
             scribe.carry_out(scribe.judged(ChangeKind.SUSPENDED, "a", "b"))
@@ -244,10 +260,13 @@ def main() -> int:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--format", choices=("markdown", "json"), default="markdown")
     options.add_argument("--postgres", metavar="URL", help="on this server, instead of on files")
+    options.add_argument("--only", metavar="SCENARIO", nargs="*", default=(), help="these alone")
+    options.add_argument("--first", action="store_true", help="one kill for each point")
     asked = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         files = SqlitePlaces(Path(folder))
-        rows = list(run(PostgresPlaces(asked.postgres) if asked.postgres else files))
+        places = PostgresPlaces(asked.postgres) if asked.postgres else files
+        rows = list(run(places, asked.only, first=asked.first))
     as_json = json.dumps([asdict(row) for row in rows], indent=1)
     sys.stdout.write(as_json if asked.format == "json" else markdown(rows))
     return 0 if all(row.holds for row in rows) else 1

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+LEDGER = ("write", "purge", "migration", "anchored write")
+WORKSPACE = ("record", "depart", "return")
+
 MATRIX = Path(__file__).with_name("matrix.py")
 
 POINTS = {
@@ -58,6 +61,14 @@ def points(found: list[dict[str, Any]]) -> dict[str, set[str]]:
     return {name: {r["point"] for r in found if r["scenario"] == name} for name in scenarios}
 
 
+def check_workspace(found: list[dict[str, Any]]) -> None:
+    """Whatever was under way is there whole or not at all, and whole once it was committed."""
+    check(found)
+    assert points(found) == dict.fromkeys(WORKSPACE, POINTS["write"])
+    early = [row for row in found if row["point"] != "append: committed"]
+    assert {row["outcome"] for row in early} == {"absent"}
+
+
 def check(found: list[dict[str, Any]]) -> None:
     assert [row for row in found if row["outcome"] not in ("absent", "whole")] == []
     whole = {row["point"] for row in found if row["outcome"] == "whole"}
@@ -66,7 +77,7 @@ def check(found: list[dict[str, Any]]) -> None:
 
 
 def test_a_sqlite_file_survives_every_kill() -> None:
-    found = rows()
+    found = rows("--only", *LEDGER)
     check(found)
     passed = points(found)
     emptied = {"purge: log not emptied", "purge: log emptied"}
@@ -79,7 +90,25 @@ def test_a_sqlite_file_survives_every_kill() -> None:
 
 @pytest.mark.postgres
 def test_a_postgres_schema_survives_every_kill(postgres_url: str) -> None:
-    found = rows("--postgres", postgres_url)
+    found = rows("--postgres", postgres_url, "--only", *LEDGER)
     check(found)
     passed = points(found)
     assert passed == POINTS
+
+
+def test_a_workspace_survives_a_kill_at_every_point() -> None:
+    check_workspace(rows("--first", "--only", *WORKSPACE))
+
+
+@pytest.mark.slow
+def test_a_workspace_survives_every_kill() -> None:
+    found = rows("--only", *WORKSPACE)
+    check_workspace(found)
+    ended = [row["outcome"] for row in found if row["scenario"] == "return"]
+    assert {"absent", "whole"} == set(ended)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_a_workspace_in_postgres_survives_every_kill(postgres_url: str) -> None:
+    check_workspace(rows("--postgres", postgres_url, "--only", *WORKSPACE))

@@ -17,6 +17,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+import returner
+
 from lapse.errors import StoreConflict
 from lapse.ledger import Change, ChangeKind, Draft, Source, Store, seal
 from lapse.storage import FileAnchor, TrustedStore
@@ -110,11 +112,21 @@ def append_for_ever(store: Store, name: str, count: int) -> None:
         done += 1
 
 
+def return_(store: Store, scenario: str) -> None:
+    """Do what a workspace's verbs do, telling the parent before and after each."""
+    for deed, do in returner.deeds(scenario, returner.reopened(store, "child")):
+        said("tried", [deed])
+        do()
+        said("acknowledged", [deed])
+
+
 def live(target: str, scenario: str, point: str, occurrence: int) -> None:
     """As the module says."""
     store = opened(target, scenario, kill_at(point, occurrence))
     if scenario == "append":
         append_for_ever(store, point, occurrence)
+    elif scenario in returner.SCENARIOS:
+        return_(store, scenario)
     else:
         scribe = Scribe(store)
         carry_out(scribe, SCENARIOS[scenario](scribe))
