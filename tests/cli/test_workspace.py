@@ -244,6 +244,9 @@ def test_the_demonstration_of_a_return_is_found_by_its_name() -> None:
 def test_one_side_of_a_dispute_holds_by_who_looked_or_by_authority(desk: Desk) -> None:
     desk.json("record", "Rain", "--slot", "w", "--id", "w1", "--by", "A2", "--observer", "desk")
     desk.json("record", "Sun", "--slot", "w", "--id", "w2", "--by", "A4", "--observer", "desk")
+    (dispute,) = desk.json("status")["disputes"]
+    assert (dispute["slot"], dispute["sides"], dispute["stands"]) == ("w", ["w1", "w2"], "")
+    assert "In dispute since revision 7: w, by w1, w2." in desk.run("status").stdout
     later = desk.run("resolve", "w2", "--by", "A4")
     assert later.exit_code == 2  # that it was said last is no ground
     decided = desk.run("resolve", "w1", *DESK, "--accept", "desk", "--why", "looked out")

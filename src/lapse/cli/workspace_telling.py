@@ -65,9 +65,11 @@ def _say_standing(standing: Standing) -> None:
     ]
     columns = ("obligation", "needs", "critical", "frontier")
     print_table("What is owed", columns, owed, empty="Nothing is owed.")
-    for what, ids in (("Disputed", standing.disputed), ("Suspended", standing.suspended)):
-        if ids:
-            say(f"{what}: {', '.join(ids)}.")
+    for one in standing.disputes:
+        holds = f"; {one.stands} stands all the same" if one.stands else ""
+        say(f"In dispute since revision {one.since}: {one.slot}, by {', '.join(one.sides)}{holds}.")
+    if standing.suspended:
+        say(f"Suspended: {', '.join(standing.suspended)}.")
     for one in standing.unknown:
         say(f"Nobody knows what {one.slot} is now: {one.last} fell ({one.reason}{_by(one.by)}).")
     say("Next: 'lapse why ID' tells an item's story, or how a return ended.")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lapse.admission import (
         Coverage,
         Departure,
+        Dispute,
         LastWord,
         Member,
         Missing,
@@ -400,6 +401,25 @@ class ObligationTold(_Told):
         )
 
 
+class DisputeTold(_Told):
+    """A slot about which the workspace says different things."""
+
+    slot: str
+    sides: list[str] = Field(description="From the earliest on.")
+    since: int = Field(description="The revision in which it began.")
+    stands: str = Field(description="The side that stands all the same; empty: none does.")
+
+    @classmethod
+    def of(cls, dispute: Dispute) -> DisputeTold:
+        """The same with a list."""
+        return cls(
+            slot=dispute.slot,
+            sides=list(dispute.sides),
+            since=dispute.since,
+            stands=dispute.stands,
+        )
+
+
 class StandingTold(_Told):
     """How a workspace stands; it names items, and repeats none."""
 
@@ -409,6 +429,7 @@ class StandingTold(_Told):
     members: list[Membership]
     obligations: list[ObligationTold]
     disputed: list[str]
+    disputes: list[DisputeTold]
     suspended: list[str]
     unknown: list[UnknownTold]
 
@@ -422,6 +443,7 @@ class StandingTold(_Told):
             members=[Membership.of(member) for member in standing.members],
             obligations=[ObligationTold.of(one) for one in standing.obligations],
             disputed=list(standing.disputed),
+            disputes=[DisputeTold.of(one) for one in standing.disputes],
             suspended=list(standing.suspended),
             unknown=[UnknownTold.of(one) for one in standing.unknown],
         )
