@@ -44,6 +44,7 @@ from lapse_bench.provenance import gathered
 from lapse_bench.report.command import app as report_app
 from lapse_bench.returns.command import manbench_return, memora_return
 from lapse_bench.returns.pairs_command import run_pairs
+from lapse_bench.returns.scale_command import return_scale
 from lapse_bench.returns.stackage_command import stackage_return
 from lapse_bench.returns.stale_command import stale_shaped
 from lapse_bench.traces import SHIPPED as TRACES
@@ -68,6 +69,7 @@ run_app.command("memora-return")(memora_return)
 run_app.command("manbench-return")(manbench_return)
 run_app.command("stale-shaped")(stale_shaped)
 run_app.command("stackage-return")(stackage_return)
+run_app.command("return-scale")(return_scale)
 run_app.command("pairs")(run_pairs)
 app.add_typer(ablate_app, name="ablate")
 app.add_typer(attack_app, name="attack")
