@@ -130,8 +130,8 @@ def _names(answer: object, offered: Collection[str]) -> list[str] | str:
     if not isinstance(answer, list | tuple | set | frozenset):
         return ""
     names = cast("Collection[object]", answer)
-    found = {name for name in names if isinstance(name, str) and name in offered}
-    return sorted(found) if len(found) == len(names) else ""
+    found = [name for name in names if isinstance(name, str) and name in offered]
+    return sorted(set(found)) if len(found) == len(names) else ""
 
 
 _SILENT = object()
