@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event
 
 import pytest
 
@@ -15,6 +17,7 @@ from lapse.runtime import (
     Answered,
     Cost,
     Judging,
+    Looked,
     OnlyKept,
     Opinion,
     Proposal,
@@ -299,6 +302,29 @@ def test_a_background_scan_ends_even_where_a_question_always_fails() -> None:
     assert rounds == 4
     assert sorted(judge.asked) == sorted(looked.answers)
     assert set(looked.failed) == {Pair("hotel", "flood")}
+
+
+def test_one_thread_looks_at_a_time() -> None:
+    class Crowded(Answering):
+        """At its first question another thread looks too, and must not get as far as asking."""
+
+        def verify(self, question: Question) -> Opinion:
+            if not self.asked:
+                others.append(pool.submit(judging.look, screened()))
+                met.append(entered.wait(timeout=0.1))
+            else:
+                entered.set()
+            return super().verify(question)
+
+    others: list[Future[Looked]] = []
+    met: list[bool] = []
+    entered = Event()
+    judging = Judging((EVERY,), Crowded())
+    with ThreadPoolExecutor(1) as pool:
+        looked = judging.look(screened())
+    assert met == [False]
+    assert others[0].result().answers == looked.answers
+    assert (looked.asked, others[0].result().asked) == (4, 0)
 
 
 def ledger(scope: Scope | None = None) -> tuple[Session, RulingsInLedger]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import TYPE_CHECKING, cast
 
 from lapse.admission import Pair, Reason, Verdict
@@ -115,7 +116,7 @@ def _nobody(_answered: Answered) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Who answers.
+    """Who answers. Safe to call from several threads: one looks at a time.
 
     Attributes:
         proposers: name pairs; with none of them every item is left out as not scanned.
@@ -126,6 +127,7 @@ class Judging:
     proposers: Sequence[Proposer]
     verifier: PairJudge
     rulings: Rulings = field(default_factory=RulingsInMemory)
+    _turn: RLock = field(default_factory=RLock, init=False, repr=False, compare=False)
 
     def look(
         self,
@@ -146,17 +148,27 @@ class Judging:
         Raises:
             StoreError: the rulings could not be read or kept.
         """
+        with self._turn:
+            return self._look(screened, allowance or Allowance(), failed or {}, tell)
+
+    def _look(
+        self,
+        screened: Screened,
+        allowance: Allowance,
+        failed: Mapping[Pair, Exception],
+        tell: Callable[[Answered], object],
+    ) -> Looked:
         found = _Found()
         if screened.scans:
             for proposer in self.proposers:
                 found.take(screened.scans, _proposed(proposer, screened.scans))
-        bench = _Bench(self.verifier, self.rulings, allowance or Allowance(), billed=found.cost)
+        bench = _Bench(self.verifier, self.rulings, allowance, billed=found.cost)
         bench.spent = found.cost
         answers: dict[Pair, object] = {}
         said: dict[Pair, str] = {}
         left: list[Pair] = []
         for question in found.in_order(screened.proposals(found.scanned)):
-            answered = bench.answer(question, failed or {})
+            answered = bench.answer(question, failed)
             if answered is None:
                 left.append(question.pair)
                 continue
