@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,3 +80,16 @@ def test_people_are_told_the_same(told: Told) -> None:
 def test_a_story_that_ends_otherwise_is_no_success(told: Told) -> None:
     assert told.as_told
     assert not replace(told, shown={**told.shown, "p0": "Pickup at 8:00 from Sunrise"}).as_told
+
+
+def test_the_readme_prints_what_comes_out(told: Told) -> None:
+    readme = Path(__file__).resolve().parents[2] / "README.md"
+    table = readme.read_text(encoding="utf-8").partition("## Agents that leave")[2]
+    rows = [
+        [cell.strip(" *") for cell in line.strip("|").split("|")]
+        for line in table.partition("\n## ")[0].splitlines()
+        if line.startswith("| ")
+    ][2:]
+    assert [(row[1], row[2]) for row in rows] == [
+        (str(len(way.dead)), f"{len(way.supported)} of 4") for way in told.ways
+    ]
