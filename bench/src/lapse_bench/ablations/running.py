@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lapse_bench.ablations.looking import NAMED_BY_WORDS, judging, looked_at
 from lapse_bench.ablations.memora import asked_of, memora_returns, memora_truth, owing
+from lapse_bench.ablations.printed import TABLE_15
 from lapse_bench.ablations.stale import stale_returns, stale_truth
 from lapse_bench.ablations.travel_returns import travel_returns, travel_truth
 from lapse_bench.ablations.variants import VARIANTS, shown_by
-from lapse_bench.report.admission_printed import TABLES
 from lapse_bench.returns.metrics import (
     Criteria,
     Probes,
@@ -99,7 +99,7 @@ def run_ablations(
         "source": {
             "actor": "Qwen3.5-122B-A10B on STALE (Table 15)",
             "verdict": "needs a model",
-            "rows": TABLES["Table 15"],
+            "rows": TABLE_15,
         },
         "sample_columns": ["return", "shown", "needed", "available", "stale", "withheld", "lacks"],
         "samples": samples,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from lapse_bench.ablations.printed import TABLE_15
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -342,16 +344,7 @@ Average/memtx 76.19 50.00 50.00 50.00
 Average/TRACE 92.63 92.58 98.44 1.56
 """,
     ),
-    "Table 15": _grid(
-        (*_OVER, "LS"),
-        """
-full 52.33 52.50 50.50 39.00
-no-inference 26.50 34.00 19.50 18.00
-by-relevance 38.67 35.50 36.00 29.00
-incomplete-views 47.33 48.00 44.00 35.00
-unbound-experience 42.00 43.00 38.50 31.00
-""",
-    ),
+    "Table 15": TABLE_15,
     "Table 16": _grid(
         _MANBENCH,
         """
