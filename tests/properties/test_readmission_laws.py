@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lapse.admission import (
@@ -184,11 +184,7 @@ def workspaces(draw: st.DrawFn) -> dict[str, WorkItem]:
         rests_on = (
             draw(st.lists(st.sampled_from(earlier), max_size=2, unique_by=id_of)) if earlier else []
         )
-        assumed = (
-            draw(st.sets(st.sampled_from(SLOTS), max_size=1)) - {slot}
-            if draw(st.booleans())
-            else set()
-        )
+        assumed: set[str] = draw(st.sets(st.sampled_from(SLOTS), max_size=1)) - {slot}
         item = statement(
             name,
             draw(st.sampled_from(["same", "other", "third one"])),
@@ -238,24 +234,27 @@ def altered(draw: st.DataObject, now: dict[str, WorkItem], every: dict[str, Work
 
 
 STATUSES = tuple(status for status in Status if status is not Status.PURGED)
-answers_to_scans = st.lists(st.sampled_from(NAMES), max_size=2) | st.sampled_from(
-    [(), frozenset(), None, "i1", ValueError("down"), [3]]
-)
-verdicts = st.sampled_from([*Verdict, Verdict.STANDS, None, ValueError("down")])
+unreadable: list[object] = [(), frozenset[str](), None, "i1", ValueError("down"), [3]]
+answers_to_scans: st.SearchStrategy[object] = st.lists(
+    st.sampled_from(NAMES), max_size=2
+) | st.sampled_from(unreadable)
+said: list[object] = [*Verdict, Verdict.STANDS, None, ValueError("down")]
+verdicts = st.sampled_from(said)
 
 
 def asked_and_answered(draw: st.DataObject, again: Readmission) -> None:
     """Some of the scans and questions are answered, and some of those well."""
-    scanned = {
-        scan.older.id: draw.draw(answers_to_scans | st.just([scan.later[-1].id]) | st.just(()))
-        for scan in again.scans()
-        if draw.draw(st.integers(0, 5))
-    }
+    if draw.draw(st.booleans()):
+        again.sweep({item.id: draw.draw(answers_to_scans) for item in again.came()})
+    scanned: dict[str, object] = {}
+    for scan in again.scans():
+        if draw.draw(st.integers(0, 5)):
+            last: object = [scan.later[-1].id]
+            scanned[scan.older.id] = draw.draw(answers_to_scans | st.just(last) | st.just(()))
     again.look(scanned)
     again.answer({one.pair: draw.draw(verdicts) for one in again.questions()})
 
 
-@settings(max_examples=40)
 @given(workspaces(), st.sampled_from(POLICIES), st.data())
 def test_a_return_decided_again_is_the_return_decided_from_the_start(
     every: dict[str, WorkItem], policy: Policy, data: st.DataObject

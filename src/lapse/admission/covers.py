@@ -115,7 +115,7 @@ class _Search:
     """Rule 2.
 
     Attributes:
-        covering: for each bit, the pieces that have it, the best ones first.
+        covering: for each bit, the pieces that have it, first those least above their prices.
         prices: for each bit, what covering it costs at least.
         order: the bits, those with the fewest pieces first.
         items: how many pieces may be taken.
@@ -142,16 +142,18 @@ class _Search:
         covering = _covering(pieces, count)
         order = sorted(range(count), key=lambda at: (len(covering[at]), at))
         prices = _prices(covering, order)
-        floor = sum(prices)
-        worth = [p for p in pieces if floor + p.cost - _priced(p.bits, prices) <= most]
+        spare = most - sum(prices)
+        above = {piece: piece.cost - _priced(piece.bits, prices) for piece in pieces}
+        worth = [piece for piece in pieces if above[piece] <= spare]
+        worth.sort(key=lambda piece: (above[piece], piece))
         return cls(_covering(worth, count), prices, order, items, most)
 
     def run(self, whole: int) -> tuple[_Piece, ...] | None:
         """The cheapest cover that was found; None: none, or none that is cheap enough."""
-        self._look(whole, (), 0)
+        self._look(whole, (), 0, sum(self.prices))
         return self.best
 
-    def _look(self, left: int, taken: tuple[_Piece, ...], cost: int) -> None:
+    def _look(self, left: int, taken: tuple[_Piece, ...], cost: int, floor: int) -> None:
         if not left:
             self.best, self.most = taken, cost - 1
             return
@@ -159,10 +161,10 @@ class _Search:
             return
         self.steps -= 1
         at = next(at for at in self.order if left >> at & 1)
-        for piece in sorted(self.covering[at], key=lambda p: _share(p, left)):
-            rest = left & ~piece.bits
-            if cost + piece.cost + _priced(rest, self.prices) <= self.most:
-                self._look(rest, (*taken, piece), cost + piece.cost)
+        for piece in self.covering[at]:
+            least = floor - _priced(left & piece.bits, self.prices)
+            if cost + piece.cost + least <= self.most:
+                self._look(left & ~piece.bits, (*taken, piece), cost + piece.cost, least)
 
     def _was_here(self, left: int, count: int, cost: int) -> bool:
         known = self.seen.setdefault(left, [])
@@ -170,11 +172,6 @@ class _Search:
             return True
         known.append((count, cost))
         return False
-
-
-def _share(piece: _Piece, left: int) -> tuple[float, int, str]:
-    """What it costs for each bit that it newly covers; ties: the cheaper, the smaller id."""
-    return piece.cost / (piece.bits & left).bit_count(), piece.cost, piece.name
 
 
 def _covering(pieces: Iterable[_Piece], count: int) -> list[list[_Piece]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from lapse.admission.lifecycle import in_time
 from lapse.admission.questions import (
     ASKED_ABOUT,
     Absence,
@@ -172,9 +173,10 @@ class Looked:
             fallen: what fell without any answer; nothing is asked about it.
         """
         whole = self._whole(fallen)
-        every = Absence(self._items[name] for name in self._came.all())
+        further = self._behind() - fallen.keys()
+        every = Absence(self._items[name] for name in (self._came.all() if whole else ()))
         fresh = Absence(self._items[name] for name in self._fresh)
-        for name in sorted(whole | (self._behind() - fallen.keys())):
+        for name in sorted(whole | further):
             item = self._items[name]
             yield Scan(item, (every if name in whole else fresh).after(item))
 
@@ -192,11 +194,34 @@ class Looked:
             self._forget(name)
             self._open.add(name)
             told.add(name)
-        for name, answer in scanned.items():
-            if name in behind and name not in told and not _is_empty(answer):
-                self._keep(name, _both(self.scanned[name], answer))
+        for name in [name for name, answer in scanned.items() if not _is_empty(answer)]:
+            if name in behind and name not in told:
+                self._keep(name, _both(self.scanned[name], scanned[name]))
                 told.add(name)
         self._fresh.clear()
+        return told
+
+    def came(self) -> tuple[WorkItem, ...]:
+        """What came since somebody looked, from the earliest on."""
+        items = [self._items[name] for name in self._fresh]
+        return tuple(sorted(items, key=in_time))
+
+    def sweep(self, named: Mapping[str, object]) -> set[str]:
+        """Take in what each of `came` may break; gives the ids of the items that were named.
+
+        An answer that is none, or that names what could not be asked about, changes nothing.
+        """
+        told: set[str] = set()
+        for name in self._fresh & named.keys():
+            answer = named[name]
+            if not isinstance(answer, list | tuple | set | frozenset):
+                continue
+            older = cast("Collection[object]", answer)
+            if all(self._precedes(one, self._items[name]) for one in older):
+                for one in {one for one in older if isinstance(one, str)} - self._open:
+                    self._keep(one, _both(self.scanned[one], (name,)))
+                    told.add(one)
+                self._fresh.discard(name)
         return told
 
     def questions(self, fallen: Mapping[str, Fallen]) -> tuple[Question, ...]:
@@ -268,6 +293,16 @@ class Looked:
             item, tuple(i for i in offered if i.moment > item.moment and i.slot != item.slot)
         )
 
+    def _precedes(self, name: object, later: WorkItem) -> bool:
+        """Whether a scan of an item would offer this one."""
+        item = self._items.get(name) if isinstance(name, str) else None
+        return (
+            item is not None
+            and item.kind in ASKED_ABOUT
+            and item.moment < later.moment
+            and item.slot != later.slot
+        )
+
     def _keep(self, name: str, answer: object) -> None:
         self._forget(name)
         if isinstance(answer, list | tuple | set | frozenset):
@@ -291,9 +326,7 @@ class Looked:
 
 def _is_empty(answer: object) -> bool:
     """Whether somebody looked and named nothing."""
-    if not isinstance(answer, list | tuple | set | frozenset):
-        return False
-    return not cast("Collection[object]", answer)
+    return answer == () or (isinstance(answer, list | set | frozenset) and not answer)
 
 
 def _both(before: object, since: object) -> object:

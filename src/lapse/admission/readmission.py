@@ -17,7 +17,8 @@ out is what a whole cycle over the same items and answers gives, to the last byt
     outcome = again.next(signer)
 
 A scan that goes unanswered leaves its item out, as ever. An item whose scan was answered before is
-asked about what came since alone, and is out until that is answered too.
+asked about what came since alone, and is out until that is answered too: by a scan, or by one look
+at each new item (`came`, `sweep`).
 
 It is one object that changes; it belongs to one thread. What it gives is frozen.
 """
@@ -126,6 +127,24 @@ class Readmission:
     def look(self, scanned: Mapping[str, object]) -> None:
         """Take in the answers to `scans`, by the id of the older item."""
         self._pending |= self._looked.look(scanned, self._screened)
+
+    def came(self) -> tuple[WorkItem, ...]:
+        """What came since somebody looked: why the items before it are asked about again."""
+        return () if self._policy.unsafe_without_inference else self._looked.came()
+
+    def sweep(self, named: Mapping[str, object]) -> None:
+        """Take in what each item of `came` may break, in place of an answer to every scan.
+
+        One look at each new item, over all that was there before, whether it stands or not. What
+        it may break is named, and nothing else is touched; that is what makes a return fast when
+        little came.
+
+        Args:
+            named: by the id of the new item, a list, tuple or set of the ids of earlier facts and
+                constraints in other slots. A new item that is missing, or whose answer cannot be
+                read, is left to `scans`.
+        """
+        self._pending |= self._looked.sweep(named)
 
     def questions(self) -> tuple[Question, ...]:
         """The pairs that were named and have no verdict yet."""
