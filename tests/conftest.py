@@ -19,6 +19,11 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Mem0 reads these when it is imported: it reports nothing, and keeps out of the user's home.
+os.environ["MEM0_TELEMETRY"] = "False"
+_MEM0 = tempfile.TemporaryDirectory(prefix="lapse-mem0-", ignore_cleanup_errors=True)
+os.environ["MEM0_DIR"] = _MEM0.name
+
 # How long an example takes says more about the machine than about the code: no profile judges it.
 _UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

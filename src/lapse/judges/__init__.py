@@ -24,7 +24,7 @@ from lapse.judges.planning import (
 )
 from lapse.judges.prompting import Prompting
 from lapse.judges.proposing import AllPairs, DeclaredPremise, SharedEntity, Union
-from lapse.judges.proposing_meaning import Embedded
+from lapse.judges.proposing_meaning import Embedded, embed
 from lapse.judges.proposing_words import Bm25
 from lapse.judges.scripted import SCRIPTED, Manner, Scripted
 from lapse.judges.shapes import Shape, shape_of
@@ -70,6 +70,7 @@ __all__ = [
     "Union",
     "checked",
     "counter_named",
+    "embed",
     "judge_named",
     "pair_prompt",
     "planner_named",
