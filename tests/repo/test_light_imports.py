@@ -29,9 +29,12 @@ EXTRAS = {
     "plotext",
     "prometheus_client",
     "psycopg",
+    "safetensors",
     "scipy",
     "starlette",
+    "tokenizers",
     "uvicorn",
+    "wordllama",
     "yaml",
 }
 # Base dependencies that only a store or the command line uses, and that are loaded when used.
@@ -42,6 +45,7 @@ BASE_ROOMS = [
     "lapse.contract",
     "lapse.wire",
     "lapse.storage",
+    "lapse.judges",
     "lapse.runtime",
     "lapse.stores",
     "lapse.stores.markdown",
@@ -101,3 +105,7 @@ def test_a_package_that_is_absent_cannot_be_imported_here() -> None:
 
 def test_a_package_that_is_loaded_is_seen() -> None:
     assert "fastapi" in loaded("fastapi")
+
+
+def test_judges_load_no_model_database_or_numbers_before_they_are_asked() -> None:
+    assert loaded("lapse.judges") & (EXTRAS | LATER | {"numpy"}) == set()
