@@ -5,9 +5,10 @@ it holds, what it rests on and what became of it; `Guarded` puts the two togethe
 stands. The doors to particular stores are modules of this room, each with its own extra.
 """
 
+from lapse.stores.candidates import items_of
 from lapse.stores.drafts import Write
 from lapse.stores.entries import Provenance
-from lapse.stores.guarded import MOST_FETCHED, Guarded, items_of
+from lapse.stores.guarded import MOST_FETCHED, Guarded
 from lapse.stores.own import OwnStore
 from lapse.stores.port import Capabilities, MemoryStore, Remembered, text_digest
 from lapse.stores.reading import LeftOut, Legacy, Reading, Served, Standing

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from lapse.admission import Epochs, WorkItem
 from lapse.errors import InvalidValue
-from lapse.ledger import EVERYWHERE, Interval, Kind, Receipt, Record, Scope, Stamp, Status, vector
+from lapse.ledger import (
+    EVERYWHERE,
+    Interval,
+    Kind,
+    Receipt,
+    Record,
+    Scope,
+    Source,
+    Stamp,
+    Status,
+    vector,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +31,16 @@ if TYPE_CHECKING:
     from lapse.ledger import Instant, State
     from lapse.stores.port import Remembered
 
-__all__ = ["FORM", "Entries", "Provenance", "entry", "is_entry", "item_of", "provenance_of"]
+__all__ = [
+    "FORM",
+    "Entries",
+    "Provenance",
+    "entry",
+    "is_entry",
+    "item_of",
+    "memory_source",
+    "provenance_of",
+]
 
 FORM = "memory"
 """The member of a record's content that makes it the record of a memory."""
@@ -178,6 +198,11 @@ def provenance_of(record: Record) -> Provenance:
         receipts=record.receipts,
         epoch=record.epoch,
     )
+
+
+def memory_source(store: str, external_id: str) -> Source:
+    """A memory as something that other things can rest on, whichever version of it."""
+    return Source.probe("memory", f"{store}/{external_id}")
 
 
 def is_entry(record: Record, store: str | None = None) -> bool:

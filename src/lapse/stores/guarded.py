@@ -16,25 +16,23 @@ A crash between the store and the ledger leaves a memory that is not served unti
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lapse.admission import Ending
 from lapse.errors import InvalidValue
-from lapse.ledger import EVERYWHERE, Status, encode
+from lapse.ledger import EVERYWHERE, Stamp, Status, encode
 from lapse.stores.drafts import Write
-from lapse.stores.entries import Provenance, is_entry, item_of, provenance_of
+from lapse.stores.entries import Provenance, memory_source, provenance_of
 from lapse.stores.reading import LeftOut, Legacy, Reading, Served, Standing, with_created
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from lapse.admission import WorkItem
     from lapse.ledger import Instant, JsonObject, Receipt, Record, Scope
     from lapse.stores.port import MemoryStore, Remembered
     from lapse.stores.sidecar import Sidecar
 
-__all__ = ["MOST_FETCHED", "Guarded", "items_of"]
+__all__ = ["MOST_FETCHED", "Guarded"]
 
 MOST_FETCHED = 1_000
 """Memories that one search may fetch before it gives up on finding enough that stand."""
@@ -152,6 +150,20 @@ class Guarded:
                 left_out.append(LeftOut(memory.external_id, standing, name, by))
         return Reading(tuple(served), tuple(left_out), exhausted)
 
+    def stamp(self, external_id: str) -> Stamp:
+        """What somebody says who rests on a memory as it is: work state, a record, another memory.
+
+        Whatever carries it is held back in the append in which the memory ends or changes.
+
+        Raises:
+            InvalidValue: there is no such memory, or it does not stand.
+        """
+        served = self.get(external_id)
+        if served is None or served.standing is not Standing.ACTIVE:
+            raise InvalidValue("external_id", external_id, "name a memory that stands")
+        source = memory_source(self.store.name, external_id)
+        return Stamp(source, served.memory.text_sha256)
+
     # -- writing -----------------------------------------------------------------------------
 
     def add(
@@ -219,6 +231,26 @@ class Guarded:
         ]
         records = self.sidecar.remember_all([Write(memory, said) for memory in legacy])
         return tuple(map(self._served, legacy, records))
+
+    def audit(self, *, by: str) -> tuple[LeftOut, ...]:
+        """Hold back in the ledger what was changed outside, and what rests on it.
+
+        A read leaves out what drifted by itself; this tells whatever rests on it, in the ledger,
+        without being asked about it. Run it in the background.
+
+        Returns:
+            What has drifted.
+
+        Raises:
+            Incapable: the store cannot list.
+        """
+        self.store.capabilities.demand("list_all", self.store.name)
+        there = {memory.external_id: memory for memory in self.store.list()}
+        left_out = self.sift(list(there.values())).left_out
+        drifted = tuple(one for one in left_out if one.standing is Standing.DRIFT)
+        for one in drifted:
+            self.sidecar.hold_drifted(there[one.external_id], by=by)
+        return drifted
 
     def invalidate(
         self,
@@ -331,35 +363,3 @@ class Guarded:
     def _served(memory: Remembered, record: Record) -> Served:
         standing = Standing.ACTIVE if record.status is Status.ACTIVE else Standing.DISPUTED
         return Served(with_created(memory, record), standing, record.id)
-
-
-def items_of(guarded: Guarded) -> tuple[WorkItem, ...]:
-    """The memories of a store as candidates for a return, by what is known of them now.
-
-    Each version that the ledger knows is an item, the ended ones too, so that a view can say what
-    took whose place. The latest is suspended when its text was changed outside. Legacy memories
-    and what is gone from the store are no candidates; nor is what does not fit into one item.
-
-    Raises:
-        Incapable: the store cannot list.
-    """
-    guarded.store.capabilities.demand("list_all", guarded.store.name)
-    there = list(guarded.store.list())
-    weighed = guarded.sidecar.weigh(there, at=guarded.sidecar.now())
-    held = {Standing.DRIFT, Standing.MOVED}
-    items: list[WorkItem] = []
-    for memory, (standing, _, _) in zip(there, weighed, strict=True):
-        *earlier, latest = guarded.sidecar.history(memory.external_id) or (None,)
-        if latest is None:
-            continue
-        items += _item(earlier)
-        active = latest.status is Status.ACTIVE
-        items += _item([latest], Status.SUSPENDED if active and standing in held else None)
-    return tuple(items)
-
-
-def _item(records: Iterable[Record], status: Status | None = None) -> Iterator[WorkItem]:
-    for record in records:
-        if is_entry(record):  # a tombstone is none any longer
-            with suppress(InvalidValue):  # empty, or longer than an item may be
-                yield item_of(record, status=status)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from lapse.admission import RANKS
 from lapse.errors import InvalidValue
-from lapse.ledger import EVERYWHERE, ChangeKind
+from lapse.ledger import EVERYWHERE, ChangeKind, Status
 from lapse.runtime import Session
-from lapse.stores.drafts import Act, Write, ended, held, remembered_together, restored
+from lapse.stores.drafts import Write, remembered_together, restored
+from lapse.stores.endings import Act, ended, held
 from lapse.stores.entries import Entries, is_entry
 from lapse.stores.reading import Standing, judged
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from lapse.admission import Ending
     from lapse.ledger import Clock, Draft, Ids, Instant, Receipt, Record, Scope, State, Store
-    from lapse.stores.drafts import Drafted
+    from lapse.stores.endings import Drafted
     from lapse.stores.entries import Provenance
     from lapse.stores.port import Remembered
 
@@ -57,8 +58,8 @@ class Sidecar:
         ranks: Mapping[str, int] = RANKS,
     ) -> None:
         for name, value in (("store", store), ("observer", observer)):
-            if not value:
-                raise InvalidValue(name, value, "pass a name, always the same")
+            if not value or "/" in value:
+                raise InvalidValue(name, value, "pass a name without slashes, always the same")
         self.store = store
         self.observer = observer
         self._session = Session(ledger)
@@ -198,6 +199,25 @@ class Sidecar:
         """
         act = self._act(by)
         return self._write(lambda s: held(s, self._latest(external_id, s), act, why=why))
+
+    def hold_drifted(self, memory: Remembered, *, by: str) -> Record:
+        """Hold back, with what rests on it, a memory whose text was changed outside.
+
+        Nothing happens where it did not drift, or is held already.
+
+        Raises:
+            InvalidValue: the ledger never saw it.
+        """
+        act = self._act(by)
+
+        def decided(state: State) -> Drafted:
+            record = self._latest(memory.external_id, state)
+            standing = judged(memory, record, state, at=act.at, who=EVERYWHERE)
+            if standing is not Standing.DRIFT or record.status is not Status.ACTIVE:
+                return record.id, ()
+            return held(state, record, act, why=memory.text_sha256, reason=standing.value)
+
+        return self._write(decided)
 
     def restore(self, memory: Remembered, *, by: str, receipt: Receipt | None = None) -> Record:
         """Let a memory stand again: what is held is lifted, what has ended is said again.
