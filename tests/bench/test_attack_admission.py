@@ -25,6 +25,7 @@ LIMITS = {"claimed_authority", "borrowed_receipt", "lived_borrowed_receipt"}
 QUICK = sorted({case.name for case in DECIDED} - LIMITS - {"flipped_bits"})
 LIVED = sorted(BY_NAME.keys() - {case.name for case in DECIDED} - LIMITS)
 SOME_LIVED = [
+    "lived_purged_item",
     "lived_rewritten_ledger",
     "lived_rotated_key",
     "lived_smuggled_past_the_door",

@@ -22,6 +22,7 @@ from lapse_bench.attacks.admission_plays import (
     other_tenant,
     outlived,
     overruled,
+    purged,
     recalled,
     replayed,
     revoked,
@@ -121,6 +122,14 @@ LIVED: Final = (
         replayed,
         "cycle_mismatch",
         gains=_OLD,
+    ),
+    _case(
+        "purged_item",
+        "an item's content was purged after the return, and the view is asked for",
+        purged,
+        "item_lapsed",
+        gains="text that was to be gone",
+        residual="what was shown before the purge was shown",
     ),
     _case(
         "rotated_key",

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+import lapse
 from lapse.admission import Blocked, Refused, ReturnView, Sealed
 from lapse.errors import LapseError
 from lapse.ledger import Interval, Kind, Record, seal, writing
@@ -33,6 +34,7 @@ __all__ = [
     "other_tenant",
     "outlived",
     "overruled",
+    "purged",
     "recalled",
     "replayed",
     "revoked",
@@ -94,6 +96,14 @@ def set_back(town: Town) -> Outcome:
     """The clock is set back to before the return."""
     work = town.admitted()
     town.clock.jump(BEGIN)
+    return _seen(work.view("r1", BACK))
+
+
+def purged(town: Town) -> Outcome:
+    """The booking's content was removed for good after the return, and the view is asked for."""
+    work = town.admitted()
+    memory = town.opened.enter_context(lapse.open(town.path, clock=town.clock))
+    memory.purge(["p1"], reason="asked", actor="family")
     return _seen(work.view("r1", BACK))
 
 
