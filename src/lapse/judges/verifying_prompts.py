@@ -50,8 +50,6 @@ _INSTRUCTIONS: Final = (
 _ASKED: Final = "Does the later note invalidate the earlier one? Answer with the JSON object."
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_BECAUSE: Final = 300
-"""Characters of a reason."""
 
 
 def instructions(cues: Sequence[str] = ()) -> str:
@@ -70,7 +68,8 @@ def pair_form(*, reasons: bool = False) -> Form:
     """The answer: one of the three verdicts, and before it a reason where one is wanted."""
     members: dict[str, Any] = {}
     if reasons:
-        members["because"] = {"type": "string", "maxLength": _BECAUSE}
+        # No maxLength: not every service that takes a strict schema takes that, too.
+        members["because"] = {"type": "string", "description": "One short sentence: why."}
     members["verdict"] = {"type": "string", "enum": [verdict.value for verdict in Verdict]}
     schema: dict[str, Any] = {
         "type": "object",
