@@ -16,6 +16,7 @@ from lapse.testing.workspace import OBSERVER
 if TYPE_CHECKING:
     from lapse.admission import WorkItem
     from lapse.ledger import Store
+    from lapse.runtime import Session
 
 __all__ = ["FOR_BOOKING", "HER", "KEYS", "STRICT", "Town"]
 
@@ -36,7 +37,7 @@ class Town:
     """A workspace in which a trip is planned, as in the source text (appendix C.6).
 
     Args:
-        store: where it is kept.
+        store: where it is kept, or a session that is held already.
         prefix: sets the ids of one opening of a ledger apart from another's.
         verdicts: what the verifier says about pairs; that it stands, about every other.
         clock: tells the time; one of its own when left out.
@@ -45,7 +46,7 @@ class Town:
 
     def __init__(
         self,
-        store: Store,
+        store: Store | Session,
         prefix: str = "w",
         *,
         verdicts: Mapping[Pair, Verdict] | None = None,
