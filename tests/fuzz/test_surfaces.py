@@ -382,7 +382,7 @@ def workspace_service() -> ASGIApp:
     return workspace_application({None: workspace}, Tokens().granting(TOKEN * 4, seat.grant))
 
 
-@profiles
+@pytest.mark.parametrize("examples", [QUICK, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.requirement("C-WS-15")
 def test_a_workspace_does_what_its_document_says(examples: int) -> None:
     with served(workspace_service()) as base:

@@ -20,9 +20,8 @@ from lapse.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from contextlib import AbstractContextManager
 
-    from lapse.judges.services import Service
+    from lapse.judges import ModelJudge
     from lapse.runtime import Judging
 
 __all__ = ["BaseUrl", "Judge", "judging_named"]
@@ -55,43 +54,29 @@ def judging_named(name: str, base_url: str = "") -> Generator[Judging | None]:
         if name == "none":
             yield None
             return
-        from lapse.judges import (
-            Bm25,
-            DeclaredPremise,
-            DeclaredPremises,
-            InTurn,
-            ModelJudge,
-            SharedEntity,
-        )
+        from lapse.judges import Bm25, DeclaredPremise, DeclaredPremises, InTurn, SharedEntity
         from lapse.runtime import Judging
 
         if name == "rules":
             yield Judging((DeclaredPremise(),), DeclaredPremises())
             return
-        with _service(name, base_url) as service:
+        with _model(name, base_url) as model:
             proposers = (DeclaredPremise(), SharedEntity(), Bm25())
-            yield Judging(proposers, InTurn((DeclaredPremises(), ModelJudge(service))))
+            yield Judging(proposers, InTurn((DeclaredPremises(), model)))
 
 
-def _service(name: str, base_url: str) -> AbstractContextManager[Service]:
-    kind, _, model = name.partition(":")
-    if name == "local":
-        from lapse.judges.local import LocalModel
-
-        return LocalModel()
-    if kind not in ("openai", "anthropic") or not model:
-        remedy = "pick none, rules, local, openai:MODEL or anthropic:MODEL"
-        raise InvalidValue("--judge", name, remedy)
+def _model(name: str, base_url: str) -> ModelJudge:
     from pydantic import SecretStr
 
+    from lapse.judges import JUDGE_NAMES, JudgeSettings, judge_named
+
+    kind, _, model = name.partition(":")
+    if name not in JUDGE_NAMES and not (model and f"{kind}:MODEL" in JUDGE_NAMES):
+        known = ", ".join(("none", "rules", *JUDGE_NAMES))
+        raise InvalidValue("--judge", name, f"pick one of {known}")
     variable = f"{kind.upper()}_API_KEY"
     secret = environ.get(variable)
-    if not secret:
+    if model and not secret:
         raise InvalidValue(variable, None, f"set it to the key of the service behind {name}")
-    if kind == "openai":
-        from lapse.judges.openai_style import OPENAI, OpenAIService
-
-        return OpenAIService(model=model, key=SecretStr(secret), base_url=base_url or OPENAI)
-    from lapse.judges.anthropic_style import ANTHROPIC, AnthropicService
-
-    return AnthropicService(model=model, key=SecretStr(secret), base_url=base_url or ANTHROPIC)
+    key = SecretStr(secret) if secret else None
+    return judge_named(name, JudgeSettings(key=key, base_url=base_url or None))
