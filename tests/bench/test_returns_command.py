@@ -104,7 +104,7 @@ def manbench() -> dict[str, Any]:
 
 @cache
 def sampled(*arguments: str) -> dict[str, Any]:
-    return run("manbench-return", "--sizes", "4,8", "--every", "80", *arguments)
+    return run("manbench-return", "--sizes", "2,4", "--every", "150", *arguments)
 
 
 def test_manbench_admits_as_the_source_printed() -> None:
@@ -143,7 +143,7 @@ def test_each_dispute_is_one_question_however_many_stayed() -> None:
     assert told["calls"] == told["n"]
     assert result["methods"]["lapse, 0.6"]["calls"] == told["n"] / 2  # one size of two
     assert told["tokens"] > 50 * told["calls"]
-    assert [told["sizes"][size]["via"] for size in ("4", "8")] == [100, 100]
+    assert [told["sizes"][size]["via"] for size in ("2", "4")] == [100, 100]
 
 
 def test_nobody_asked_nothing_shown() -> None:

@@ -124,6 +124,10 @@ def test_more_names_find_more_and_cost_more() -> None:
     for row in ran()["proposers"]:
         by.setdefault(row["proposer"], []).append(row)
     assert [row["recall"] for row in by["shared slot"]] == [0.0] * 5
+    (rule,) = by["declared premise, by rule"]
+    reach = ran()["declared"]
+    assert rule["recall"] == reach["methods"]["lapse"]["iir"]
+    assert rule["pairs"] == 0
     for name in ("bm25", "embedded", "union of bm25 and embedded"):
         found = [(row["recall"], row["pairs"]) for row in by[name]]
         assert found == sorted(found)
@@ -146,7 +150,7 @@ def test_a_verifiers_false_alarms_stand_beside_what_it_finds() -> None:
 
 
 def test_an_honest_verifier_over_all_pairs_loses_nothing() -> None:
-    some = episodes()[::12]
+    some = episodes()[::40]
     method = LapseMethod("lapse", Judging((AllPairs(),), StandIn(truth_of(episodes()))))
     told = run_stale(some, (method,))["methods"]["lapse"]
     assert (told["via"], told["iir"], told["ls"], told["left_out"]) == (100, 100, 100, 0)
@@ -294,11 +298,13 @@ def test_a_wrong_command_is_told_what_to_do(arguments: tuple[str, ...], says: st
     assert says in str(done.exception)
 
 
-def test_people_get_tables() -> None:
-    done = CliRunner().invoke(
-        app, ["run", "stale-shaped", "--every", "20", "--accuracies", "1", "--proposer", "bm25"]
-    )
+def test_people_get_tables_and_a_figure(tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    arguments = ("--every", "20", "--accuracies", "1", "--proposer", "bm25", "--out", str(out))
+    done = CliRunner().invoke(app, ["run", "stale-shaped", *arguments])
     assert done.exit_code == 0, done.output
+    assert json.loads(out.read_text(encoding="utf-8"))["figures"] == ["result.png"]
+    assert (tmp_path / "result.png").exists()
     assert "premises declared by hand" in done.stdout
     assert "all pairs" in done.stdout
 

@@ -181,7 +181,7 @@ def manbench_return(  # noqa: PLR0913, PLR0917 - the options of a command
         "problems": [],
     }
     if out is not None and curve:
-        result["figures"] = _drawn(ran["methods"], out)
+        result["figures"] = _drawn(ran["methods"], out, first=wanted[0])
     finish(result, ("via", "iir", "items", "calls", "tokens", "n"), form, out)
 
 
@@ -190,9 +190,10 @@ def _merge(ran: dict[str, Any], more: dict[str, Any]) -> None:
     ran["samples"] |= more["samples"]
 
 
-def _drawn(methods: dict[str, Any], out: Path) -> list[str]:
+def _drawn(methods: dict[str, Any], out: Path, *, first: float) -> list[str]:
     from lapse_bench.returns.curves import draw_curve  # noqa: PLC0415 - cheap start
 
     path = out.with_suffix(".png")
-    draw_curve(methods, path, title="ManBench-Return: admission by the verifier's accuracy")
+    title = "ManBench-Return: admission by the verifier's accuracy"
+    draw_curve(methods, path, title=title, first=first)
     return [path.name]

@@ -111,6 +111,8 @@ def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
         "verifiers": rulings,
         "problems": [],
     }
+    if out is not None and verifier == STAND_IN and wanted:
+        result["figures"] = _drawn(ran["methods"], out, first=wanted[0])
     columns = ("via", "iir", "overall", "ls", "left_out", "calls", "tokens")
     finish(result, columns, form, out)
     if form is not Form.JSON:
@@ -165,6 +167,17 @@ def _asked_local(returns: Sequence[Any], pairs: int) -> list[dict[str, Any]]:
         return [ruled(returns, judge, (AllPairs(),), most=pairs)]
 
 
+def _drawn(methods: dict[str, Any], out: Path, *, first: float) -> list[str]:
+    from lapse_bench.returns.curves import draw_curve  # noqa: PLC0415 - cheap start
+
+    if "lapse" not in methods:
+        return []
+    path = out.with_suffix(".png")
+    title = "Changes that nobody linked: views by the verifier's accuracy"
+    draw_curve(methods, path, title=title, first=first)
+    return [path.name]
+
+
 def _tables(result: dict[str, Any]) -> None:
     console = Console()
     reach = result["declared"]
@@ -181,10 +194,20 @@ def _tables(result: dict[str, Any]) -> None:
             for name, told in reach["methods"].items()
         ],
     )
+    wordings = [wording for wording in result["proposers"][0]["by_wording"] if wording]
     _table(
         "proposers",
-        ("proposer", "k", "recall", "pairs"),
-        [(row["proposer"], row["k"], row["recall"], row["pairs"]) for row in result["proposers"]],
+        ("proposer", "k", "recall", *wordings, "pairs"),
+        [
+            (
+                row["proposer"],
+                row["k"],
+                row["recall"],
+                *(row["by_wording"][wording] for wording in wordings),
+                row["pairs"],
+            )
+            for row in result["proposers"]
+        ],
     )
     columns = ("verifier", "found", "false_invalidation", "breaking_pairs", "other_pairs")
     _table(

@@ -167,7 +167,14 @@ def recalls(returns: Sequence[Opened]) -> list[dict[str, Any]]:
         {scan.older.id: {item.id for item in scan.later} for scan in one.scans} for one in returns
     ]
     rows.append(_recall(returns, "all pairs", None, everything))
-    return rows
+    by_rule = [
+        {older: set(one.one.new) for older in one.one.old}
+        if one.one.premise is not None and one.one.premise.worth_after is not None
+        else dict[str, set[str]]()
+        for one in returns
+    ]
+    # A rule compares what a premise is worth with what it was; nobody is asked.
+    return [{**_recall(returns, "declared premise, by rule", None, by_rule), "pairs": 0}, *rows]
 
 
 def ruled(
