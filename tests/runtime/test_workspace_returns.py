@@ -294,8 +294,10 @@ def test_a_return_that_cannot_be_decided_is_refused_and_changes_nothing(
     assert town.work.store.head() == head
 
 
-def test_who_is_here_does_not_return(town: Town) -> None:
+def test_who_is_here_does_not_return_and_is_not_scanned_for(town: Town) -> None:
     sealed(town)
+    with pytest.raises(InvalidValue, match="it is here"):
+        town.work.scan(HER)
     with pytest.raises(IllegalChange):
         town.work.return_(FOR_BOOKING, cycle="r2")
 

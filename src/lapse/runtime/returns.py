@@ -133,11 +133,14 @@ class Returns:
         """Answer what the return of a member would ask now; None where nobody answers.
 
         Raises:
-            InvalidValue: the member never left.
+            InvalidValue: the member never left, or is here.
             StoreError: rulings could not be read or kept.
         """
         who = replace(member, purpose="-")  # no question depends on it
         taken = self.screened(member, _into("-", who, self._clock.now()))
+        there = taken.snapshot.members.get(member)
+        if there is not None and there.presence in (Presence.ACTIVE, Presence.ADMITTED):
+            raise InvalidValue("identity", member, "scan while it is away; it is here")
         return self.look(taken.screened, allowance)
 
     # -- returning ---------------------------------------------------------------------------

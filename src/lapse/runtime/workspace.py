@@ -254,7 +254,7 @@ class Workspace:
             What was answered, or None where this workspace has nobody who answers.
 
         Raises:
-            InvalidValue: the member never left.
+            InvalidValue: the member never left, or is here.
             StoreError: rulings could not be read or kept.
         """
         member = replace(within(self.tenant, "identity", identity), purpose=None)
