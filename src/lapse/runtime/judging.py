@@ -162,7 +162,9 @@ class Judging:
         if screened.scans:
             for proposer in self.proposers:
                 found.take(screened.scans, _proposed(proposer, screened.scans))
-        bench = _Bench(self.verifier, self.rulings, allowance, billed=found.cost)
+        bench = _Bench(
+            self.verifier, self.verifier.name, self.rulings, allowance, billed=found.cost
+        )
         bench.spent = found.cost
         answers: dict[Pair, object] = {}
         said: dict[Pair, str] = {}
@@ -254,6 +256,7 @@ class _Bench:
     """
 
     verifier: PairJudge
+    name: str
     rulings: Rulings
     allowance: Allowance
     spent: Cost = FREE
@@ -266,7 +269,7 @@ class _Bench:
 
     def answer(self, question: Question, failed: Mapping[Pair, Exception]) -> Answered | None:
         """The answer; None where nothing is kept and no more may be asked."""
-        name = self.verifier.name
+        name = self.name
         older, later = self._digest(question.older), self._digest(question.later)
         kept = self.rulings.get(ruling_key(name, older, later))
         if kept is not None:
