@@ -31,6 +31,12 @@ MARK = "_lapse"
 """The member of a value that holds our mark; it is no part of what the memory says."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EXACT = 2**53
+"""The greatest integer up to which doubles are exact."""
+
+_GREATEST = 2**1023
+"""An integer that a double can still hold."""
+
 _ALL = 2**31 - 1
 """A limit that no store reaches and every database can hold."""
 
@@ -227,8 +233,8 @@ def remembered_item(
     """
     try:
         said = plain(unmarked(item.value if value is None else value))
-        whole = encode(said)
-    except InvalidValue:
+        whole = encode(_normal(said))
+    except (InvalidValue, RecursionError):
         return None
     words = said.get(text)
     sources = said.get("source_ids")
@@ -243,6 +249,26 @@ def remembered_item(
         revision=digest(whole),
         metadata=said,
     )
+
+
+def _normal(value: Any) -> Any:
+    """A value whose numbers are written in one way, whatever the store made of them.
+
+    PostgreSQL gives 1e16 as an integer and has no negative zero, and a store that keeps doubles
+    gives a great integer as one.
+    """
+    match value:
+        case dict():
+            members = cast("dict[str, Any]", value)
+            return {name: _normal(member) for name, member in members.items()}
+        case list():
+            return [_normal(member) for member in cast("list[Any]", value)]
+        case float() if value.is_integer() and abs(value) <= _EXACT:
+            return int(value)
+        case int() if abs(value) > _EXACT:
+            return float(value) if abs(value) < _GREATEST else str(value)
+        case _:
+            return value
 
 
 def instant_of(time: datetime) -> Instant:
