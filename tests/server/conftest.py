@@ -120,6 +120,26 @@ class Service:
             assert answer.json()["status"] == answer.status_code
         return answer
 
+    def together(self, calls: list[tuple[str, str, Any]]) -> list[httpx2.Response]:
+        """Answers to calls that are made at the same time."""
+        found: list[httpx2.Response] = []
+
+        async def all_called() -> None:
+            transport = httpx2.ASGITransport(self.app)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://w") as client:
+
+                async def called(who: str, path: str, body: Any) -> None:
+                    headers = {"authorization": f"Bearer {token(who)}"}
+                    asked = client.post(f"/workspace/{path}", json=body, headers=headers)
+                    found.append(await asked)
+
+                async with anyio.create_task_group() as group:
+                    for call in calls:
+                        group.start_soon(called, *call)
+
+        anyio.run(all_called)
+        return found
+
     def post(self, who: str, path: str, body: Any, status: int = 200) -> Any:
         answer = self.call(who, "POST", path, body)
         assert answer.status_code == status, answer.text

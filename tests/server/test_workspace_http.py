@@ -139,6 +139,22 @@ def test_a_call_may_be_repeated(service: Any) -> None:
     assert service.post("booker", "items", {**said, "text": "Else"}, 409)
 
 
+def test_what_many_say_at_once_is_all_there(service: Any) -> None:
+    said = [
+        ("booker", "items", {"text": f"News {number}", "slot": f"n{number}", "audience": "team"})
+        for number in range(6)  # fewer than the rounds that a return takes when it is overtaken
+    ]
+    back = [("planner", "return", {"purpose": "booking", "cycle": f"r{n}"}) for n in range(2)]
+    answers = service.together([*said[:3], *back, *said[3:]])
+    assert {answer.status_code for answer in answers} == {200, 201}
+    written = [answer.json() for answer in answers if answer.status_code == 201]
+    assert len(written) == 6
+    assert len({one["revision"] for one in written}) == 6  # one after the other
+    standing = service.get("operator", "status")
+    assert standing["revision"] == max(one["revision"] for one in written)
+    assert [member["presence"] for member in standing["members"]] == ["blocked"]
+
+
 def test_looking_ahead_leaves_less_to_ask(service: Any) -> None:
     found = service.post("planner", "scan", {"pairs": 100})
     assert (found["answered"], found["complete"]) == (True, True)
