@@ -184,4 +184,8 @@ def test_a_stand_in_is_right_as_often_as_it_says_and_always_about_the_same_pairs
     assert right[0.6] < right[0.9]
     unsure = StandIn(lambda _: Verdict.UNSURE, 0.5)
     assert {unsure.verify(one).verdict for one in pairs} == {Verdict.UNSURE}
-    assert unsure.verify(pairs[0]).cost == unsure.most(pairs[0])
+    for text in ("", "a <note> `or` \x07 two", "\N{GRINNING FACE}" * 30):
+        question = asked(text or "x", text or "y")
+        spent, bound = unsure.verify(question).cost, unsure.most(question)
+        assert spent.calls == bound.calls == 1
+        assert 200 < spent.prompt <= bound.prompt
