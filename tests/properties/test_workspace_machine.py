@@ -6,6 +6,7 @@ write, end, dispute and bring back, services move rows, processes die and start 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,6 +44,7 @@ from lapse.ledger import (
     Scope,
     Source,
     Stamp,
+    Status,
     examine,
     seal,
 )
@@ -376,6 +378,9 @@ class WorkspaceMachine(RuleBasedStateMachine):
         fresh = Workstate(None).at(state)
         status = self.town.work.status()
         assert status.epoch == fresh.epoch
+        assert status.items == Counter(item.status for item in fresh.items)
+        for ids, told in ((status.suspended, Status.SUSPENDED), (status.disputed, Status.DISPUTED)):
+            assert set(ids) == {item.id for item in fresh.items if item.status is told}
         assert {member.identity: member for member in status.members} == fresh.members
         for who in MEMBERS:
             for record in state.in_slot("", Departed.slot(who)):

@@ -27,6 +27,7 @@ from lapse.errors import (
     InvalidValue,
     LedgerNotTrusted,
     StoreConflict,
+    StoreCorrupt,
     StoreFull,
     UnknownRecord,
 )
@@ -36,6 +37,8 @@ from lapse.ledger import (
     ChangeKind,
     Draft,
     Head,
+    Interval,
+    Kind,
     Outcome,
     Part,
     Receipt,
@@ -51,6 +54,7 @@ from lapse.runtime import (
     Allowance,
     Cost,
     CycleStory,
+    ItemStory,
     Judging,
     LeftOut,
     Memory,
@@ -525,6 +529,30 @@ def test_a_repeated_return_does_not_give_what_nobody_signed(town: Town) -> None:
     write(town, replace(kept, id="twice", content=content))
     with pytest.raises(LedgerNotTrusted):
         town.work.return_(FOR_BOOKING, cycle="r1")
+
+
+@pytest.mark.parametrize("form", ["work", "member"])
+def test_what_cannot_be_read_stops_everything_until_it_is_ended(town: Town, form: str) -> None:
+    record = Record(id="x", kind=Kind.FACT, slot="x", content={"form": form}, valid=Interval(0))
+    write(town, record)
+    other = again(town, "y")
+    for deed in (town.work.status, lambda: sealed(other), lambda: town.says("n")):
+        with pytest.raises(StoreCorrupt, match="record x cannot be read"):
+            deed()
+    part = Part.of("x", {"by": ""}, salt="s")
+    revoked = ChangeKind.REVOKED
+    draft = Draft(kind=revoked, at=town.clock.now(), reason="broken", actor="x", parts=(part,))
+    head = town.work.store.head()
+    town.work.store.append(seal([draft], head), after=head)
+    assert sealed(town)
+
+
+def test_a_notice_that_cannot_be_read_tells_nothing(town: Town) -> None:
+    content = {"form": "notice", "items": ["c"]}
+    write(town, Record(id="x", kind=Kind.FACT, slot="x", content=content, valid=Interval(0)))
+    story = town.work.explain("c")
+    assert isinstance(story, ItemStory)
+    assert story.notices == ()
 
 
 # -- purging -------------------------------------------------------------------------------------

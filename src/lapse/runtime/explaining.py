@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from lapse.admission import (
     owed,
     unknown_current,
 )
-from lapse.errors import UnknownRecord
+from lapse.errors import InvalidValue, UnknownRecord
 from lapse.ledger import LIVE, Kind, Status, story
 from lapse.runtime.workspace_forms import Notice
 
@@ -198,15 +199,22 @@ class Explaining:
         record = state.record(item.id)
         sources = {stamp.source.container for stamp in record.stamps}
         changes = self._session.store.changes(record=item.id, sources=sources)
-        told = (Notice.of(one) for one in state.records() if one.content.get("form") == "notice")
         return ItemStory(
             item=item,
             chapters=story(record, changes),
-            notices=tuple(
-                sorted((n for n in told if item.id in n.items), key=lambda notice: notice.epoch)
-            ),
+            notices=self._notices(state, item.id),
             fallen=snapshot.fallen(self._ranks, self._clock.now()).get(item.id),
         )
+
+    def _notices(self, state: State, item_id: str) -> tuple[Notice, ...]:
+        """Who decided about an item, in order; what cannot be read tells nothing."""
+        found: list[Notice] = []
+        for record in state.records():
+            mine = record.scope.tenant == self._workstate.tenant
+            if mine and record.content.get("form") == "notice":
+                with suppress(InvalidValue):
+                    found.append(Notice.of(record))
+        return tuple(sorted((n for n in found if item_id in n.items), key=lambda n: n.epoch))
 
 
 def _of(snapshot: Snapshot, status: Status) -> tuple[str, ...]:

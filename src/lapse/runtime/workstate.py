@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lapse.admission import Checkpoint, Member, Returning, WorkItem, explicit, settle
-from lapse.errors import InvalidValue, UnknownRecord
+from lapse.errors import InvalidValue, StoreCorrupt, UnknownRecord
 from lapse.ledger import LIVE, ChangeKind, Kind, Scope, Status
 
 if TYPE_CHECKING:
@@ -175,10 +175,15 @@ class Workstate:
             if form not in _FORMS:
                 continue
             epoch = max(epoch, record.epoch)
-            if form == "work":
-                items[record.id] = _item(state, record, items.get(record.id))
-            elif form == "member" and record.status is Status.ACTIVE:
-                members[record.scope] = Member.of(record)
+            try:
+                if form == "work":
+                    items[record.id] = _item(state, record, items.get(record.id))
+                elif form == "member" and record.status is Status.ACTIVE:
+                    members[record.scope] = Member.of(record)
+            except InvalidValue as failure:
+                if record.status in LIVE:  # it may be what somebody owes, so it is not passed over
+                    msg = f"record {record.id} cannot be read ({failure}); end or purge it"
+                    raise StoreCorrupt(msg) from failure
         return Snapshot(head=state.head, epoch=epoch, by_id=items, members=members)
 
 
