@@ -123,9 +123,8 @@ def disputes_in(items: Iterable[WorkItem], fallen: Mapping[str, Fallen]) -> tupl
     for item in items:
         if item.kind is not Kind.EXPERIENCE:
             by_slot.setdefault(item.slot, []).append(item)
-    opponents = doubted | {fallen[name].by for name in doubted}
     found = (
-        _dispute(slot, sorted(versions, key=in_time), fallen, opponents)
+        _dispute(slot, sorted(versions, key=in_time), fallen)
         for slot, versions in sorted(by_slot.items())
         if any(item.id in doubted for item in versions)
     )
@@ -134,23 +133,48 @@ def disputes_in(items: Iterable[WorkItem], fallen: Mapping[str, Fallen]) -> tupl
 
 _IN_DISPUTE = frozenset({Reason.CONTESTED, Reason.DISPUTED})
 
+_DECIDED = frozenset(
+    {
+        Reason.SUPERSEDED,
+        Reason.RESTATED,
+        Reason.NOT_YET,
+        Reason.CLOSED,
+        Reason.EXPIRED,
+        Reason.EPOCH_ENDED,
+    }
+)
+"""The reasons of what opposes nothing any more; what is revoked or held still does."""
+
 
 def _dispute(
-    slot: str,
-    versions: Sequence[WorkItem],
-    fallen: Mapping[str, Fallen],
-    opponents: Collection[str],
+    slot: str, versions: Sequence[WorkItem], fallen: Mapping[str, Fallen]
 ) -> Dispute | None:
     standing = [at for at, item in enumerate(versions) if item.id not in fallen]
     after = standing[-1] if standing else 0  # whatever stands has settled what came before it
-    sides = [i for i in versions[after:] if i.id in opponents or i.id not in fallen]
-    if not any(item.id in opponents for item in sides):
+    doubted = [item.id for item in versions[after:] if _reason(item, fallen) in _IN_DISPUTE]
+    if not doubted:
         return None
+    by = {fallen[name].by for name in doubted}
+    ids = {item.id for item in versions}
+    sides = [i for i in versions[after:] if i.id in by or not _decided_in(ids, i, fallen)]
     return Dispute(
         slot=slot,
         sides=tuple(item.id for item in sides),
         since=sides[:2][-1].epochs.since,
         stands=versions[after].id if standing else "",
+    )
+
+
+def _reason(item: WorkItem, fallen: Mapping[str, Fallen]) -> Reason | None:
+    fall = fallen.get(item.id)
+    return None if fall is None else fall.reason
+
+
+def _decided_in(slot: Collection[str], item: WorkItem, fallen: Mapping[str, Fallen]) -> bool:
+    """Whether an item of a slot opposes nobody there any more."""
+    fall = fallen.get(item.id)
+    return fall is not None and (
+        fall.reason in _DECIDED or (fall.reason is Reason.LACKS_AUTHORITY and fall.by in slot)
     )
 
 
@@ -226,8 +250,7 @@ def resolve(
     reason = _REASONS[type(ground)]
     drafts = writing(state, settled.record(), at=at, reason=reason, actor=actor, salt=salt)
     drafts += give_way(state, settled, sides, at=at, actor=actor, salt=salt)
-    over = [side.id for side in sides]
-    return drafts + revive(state, held, settled, at=at, actor=actor, salt=salt, without=over)
+    return drafts + revive(state, held, settled, at=at, actor=actor, salt=salt)
 
 
 _REASONS: Mapping[type[Ground], str] = {

@@ -11,7 +11,7 @@
    authority; the same words again restate it, unless they rest on it: then they add nothing; a
    lower authority changes nothing; equals who differ are both out until a later item replaces
    both. A revoked item still counts as an opponent, so a revocation alone brings nothing back; a
-   closed or superseded one does not.
+   closed or superseded one, or one whose time was over when the later one's began, does not.
 5. A link leads to what is not later than itself. Items that replace each other are all out.
 6. What rests on an item that does not stand falls with it, however long the chain is; a
    restatement carries on what rested on the words before.
@@ -315,7 +315,7 @@ def _meet(
             history.drop(other.id, Reason.RESTATED, item.id)
         elif other.id in item.replaces and _may_replace(item, other, ranked):
             continue  # the link has decided
-        elif other.status in _SETTLED:
+        elif other.status in _SETTLED or _over_before(other, item):
             continue
         elif higher or (own and item.moment > other.moment):
             history.drop(other.id, Reason.SUPERSEDED, item.id)
@@ -328,6 +328,12 @@ def _meet(
             left.append(other)
             holds = False
     return [*left, item] if holds else left
+
+
+def _over_before(other: WorkItem, item: WorkItem) -> bool:
+    """Whether an item's time was over, by either measure, when another's began."""
+    ends = ((other.epochs.until, item.epochs.since), (other.valid.until, item.valid.since))
+    return any(until is not None and until <= since for until, since in ends)
 
 
 def _rests_on(item: WorkItem, other: WorkItem, history: History) -> bool:

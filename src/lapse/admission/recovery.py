@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lapse.admission.inventory import live_item
 from lapse.admission.items import WorkItem
 from lapse.admission.lifecycle import in_time, same_words
 from lapse.admission.reasons import Reason
@@ -58,24 +59,22 @@ def revive(
     at: Instant,
     actor: str,
     salt: str,
-    without: Collection[str] = (),
 ) -> tuple[Draft, ...]:
     """Let stand again what fell with an item that is about to stand again.
 
     Args:
         state: the ledger as it is before the item stands again.
         held: what was suspended because of what it rests on: see `lapsed`.
-        back: the item; one that says again what has ended names that in `replaces`.
+        back: the item; a new one says again what it names in `replaces`, and what it names and
+            still lives ends in the same decision.
         at: when it is decided.
         actor: who decides.
         salt: random text, of its own for each decision.
-        without: ids of items that end in the same decision.
 
     Returns:
         One draft, or none where nothing comes back.
     """
-    recovery = _Recovery(state, held, back, frozenset(without))
-    found = recovery.found()
+    found = _Recovery(state, held, back).found()
     if not found:
         return ()
     parts = tuple(Part.of(name, {"by": by}, salt=salt) for name, by in sorted(found.items()))
@@ -86,13 +85,12 @@ def revive(
 class _Recovery:
     """What stands once an item stands again."""
 
-    def __init__(
-        self, state: State, held: Collection[str], back: WorkItem, without: Collection[str]
-    ) -> None:
+    def __init__(self, state: State, held: Collection[str], back: WorkItem) -> None:
         self._state = state
         self._held = held
         self._back = back
-        self._without = frozenset(without)
+        new = live_item(state, back.id) is None
+        self._without = back.replaces if new else ()
         self._stands = {back.id: True}
         self._revived: dict[str, str] = {}
 
@@ -110,7 +108,9 @@ class _Recovery:
 
     def _comes_back(self, name: str) -> bool:
         record = self._state.record(name)
-        if name not in self._held or record.status is not Status.SUSPENDED:
+        if name not in self._held or name in self._without:
+            return False
+        if record.status is not Status.SUSPENDED:
             return False
         needs = (stamp.source.name for stamp in record.stamps if stamp.source.kind == "record")
         return all(needed in self._revived or self._is_there(needed) for needed in needs)

@@ -91,6 +91,19 @@ def test_a_revoked_opponent_is_a_side_too() -> None:
     assert found.sides == ("a", "b")
 
 
+def test_whatever_opposes_the_winner_is_a_side() -> None:
+    disputed = replace(ONE, authority="agent", status=Status.DISPUTED)
+    held = replace(OTHER, authority="agent", status=Status.SUSPENDED)
+    assert judged(disputed, held).disputes[0].sides == ("a", "b")
+    low = says("g", "Central", epoch=4, writer="A4", authority="inference")
+    linked = says("l", "Lake", epoch=4, writer="A5", authority="agent", replaces=("x",))
+    stated = statement("x", authority="user")
+    found = judged(disputed, held, low, linked, stated)
+    assert found.disputes[0].sides == ("a", "b", "l")
+    gone = held.with_status(Status.SUPERSEDED)
+    assert judged(disputed, gone).disputes[0].sides == ("a",)
+
+
 def test_what_somebody_disputed_is_a_side_alone_beside_what_stands() -> None:
     assert judged(ONE.with_status(Status.DISPUTED)).disputes == (Dispute("hotel", ("a",), 2),)
     here = WrittenWorkspace(replace(ONE, authority="user"))

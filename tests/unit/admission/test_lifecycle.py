@@ -142,6 +142,20 @@ def test_rule_4_a_revoked_item_opposes_and_an_ended_one_does_not() -> None:
         assert set(told(version("a", epoch=1, status=status), later)) == {"a"}
 
 
+@pytest.mark.parametrize(
+    ("epochs", "valid"),
+    [(Epochs(1, 5), Interval(1)), (Epochs(1), Interval(1, 5))],
+    ids=["revision", "wall clock"],
+)
+def test_rule_4_what_was_over_when_another_began_opposes_nothing(
+    epochs: Epochs, valid: Interval
+) -> None:
+    over = version("a", epoch=1, writer="A1", authority="user", epochs=epochs, valid=valid)
+    assert set(told(over, version("b", epoch=5, authority="agent"))) == {"a"}
+    during = version("b", epoch=4, authority="agent")
+    assert told(over, during)["b"] == ("lacks_authority", "a")
+
+
 def test_rule_4_the_same_words_again_carry_on_what_rested_on_them() -> None:
     old = version("a", "Riverside", epoch=1, status=Status.REVOKED)
     again = version("b", "Riverside", epoch=3, writer="A3")

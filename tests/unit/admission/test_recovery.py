@@ -85,6 +85,21 @@ def test_what_rests_on_two_comes_back_with_the_second_in_either_order() -> None:
         assert here.statuses()["b"] == "active"
 
 
+def test_what_ends_in_the_same_decision_neither_comes_back_nor_carries() -> None:
+    desk = statement("desk")
+    both = statement("b", epoch=2, rests_on=(HOTEL, desk))
+    here = WrittenWorkspace(HOTEL, desk, PICKUP, both)
+    here.end(Ending.CLOSED, "h")
+    here.restore(again(HOTEL, "h2", replaces=("h", "p", "desk")))
+    assert here.statuses() == {
+        "h": "evicted",
+        "desk": "superseded",
+        "p": "superseded",
+        "b": "suspended",
+        "h2": "active",
+    }
+
+
 def test_what_stood_all_along_is_no_hindrance() -> None:
     desk = statement("desk")
     here = WrittenWorkspace(HOTEL, desk, statement("b", epoch=2, rests_on=(HOTEL, desk)))
