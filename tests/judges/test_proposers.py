@@ -112,6 +112,25 @@ def test_other_words_are_not_found_by_words_and_may_be_found_by_meaning() -> Non
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [("Straße", "die Kirche und die straße"), ("cafe\u0301 noir", "ein Café"), ("ÉTÉ", "l'été")],
+)
+def test_a_word_is_found_however_its_letters_are_written(one: str, other: str) -> None:
+    found = list(WordIndex(["nothing", other]).ranked(one))
+    assert [place for place, _ in found] == [1]
+
+
+def test_a_word_counts_once_however_often_it_is_asked_for() -> None:
+    index = WordIndex(["a tomato", "no such thing", "nor this one"])
+    assert list(index.ranked("Tomato tomato TOMATO")) == list(index.ranked("tomato"))
+
+
+def test_the_longest_text_can_be_asked_about() -> None:
+    text = " ".join(f"w{at}" for at in range(1_000))[:4096]
+    assert [place for place, _ in WordIndex([text, "x"]).ranked(text)] == [0]
+
+
+@pytest.mark.parametrize(
     "text", ["!?", "日本", '"; DROP TABLE said; --', "NEAR(a b) OR * ^", "a" * 4096]
 )
 def test_any_text_can_be_ranked_by_words(text: str) -> None:

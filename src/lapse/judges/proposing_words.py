@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
+from unicodedata import normalize
 
 from lapse.judges.proposing import check_most, named
 
@@ -45,7 +46,8 @@ class WordIndex:
             "(text, content = '', tokenize = 'porter unicode61 remove_diacritics 2')"
         )
         self._index.executemany(
-            "INSERT INTO said (rowid, text) VALUES (?, ?)", list(enumerate(texts))
+            "INSERT INTO said (rowid, text) VALUES (?, ?)",
+            [(place, normalize("NFC", text)) for place, text in enumerate(texts)],
         )
 
     def ranked(self, text: str) -> Iterator[tuple[int, float]]:
@@ -53,14 +55,15 @@ class WordIndex:
 
         Of equal scores the smaller place comes first.
         """
-        words = dict.fromkeys(word.casefold() for word in _WORD.findall(text))
+        found = _WORD.findall(normalize("NFC", text))
+        words = {word.casefold(): word for word in found}  # each once; the index folds by itself
         if not words:
             return iter(())
-        asked = " OR ".join(f'"{word}"' for word in words)
-        found: Iterator[tuple[int, float]] = self._index.execute(
+        asked = " OR ".join(f'"{word}"' for word in words.values())
+        rows: Iterator[tuple[int, float]] = self._index.execute(
             "SELECT rowid, -bm25(said) FROM said WHERE said MATCH ? ORDER BY 2 DESC, 1", (asked,)
         )
-        return found
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
