@@ -148,7 +148,7 @@ def test_a_digest_says_what_it_covers() -> None:
 
 KEYS = HmacKeys({"k1": b"1" * 32}, sign_with="k1")
 NAMES = tuple(f"i{n}" for n in range(9))
-SLOTS = ("s1", "s2", "s3")
+SLOTS: tuple[str, ...] = ("s1", "s2", "s3")
 DEPENDENCIES = ("a", "b", "c")
 POLICIES = (
     Policy(observers=frozenset({OBSERVER}), budget=Budget(items=9, chars=60)),

@@ -1,9 +1,9 @@
 """The command `lapse-bench`.
 
-``run payments``, ``run organic``, ``run rules``, ``run recipes``, ``report contract``, ``speed``
-and ``thin``. With ``--format json`` there is nothing but JSON on standard output; progress goes to
-standard error. The exit code is 0 when all is well, 1 when the run found a problem (its result says
-which), and 2 when the command was wrong.
+``run payments``, ``run organic``, ``run rules``, ``run recipes``, ``report contract``, ``speed``,
+``speed admission`` and ``thin``. With ``--format json`` there is nothing but JSON on standard
+output; progress goes to standard error. The exit code is 0 when all is well, 1 when the run found a
+problem (its result says which), and 2 when the command was wrong.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from lapse_bench.returns.pairs_command import run_pairs
 from lapse_bench.returns.scale_command import return_scale
 from lapse_bench.returns.stackage_command import stackage_return
 from lapse_bench.returns.stale_command import stale_shaped
+from lapse_bench.speed.admission_command import speed_admission
 from lapse_bench.traces import SHIPPED as TRACES
 from lapse_bench.traces import described, fewer, find, read, thin
 from lapse_bench.wire.command import wire as count_wire
@@ -73,6 +74,9 @@ run_app.command("return-scale")(return_scale)
 run_app.command("pairs")(run_pairs)
 app.add_typer(ablate_app, name="ablate")
 app.add_typer(attack_app, name="attack")
+speed_app = typer.Typer()
+app.add_typer(speed_app, name="speed")
+speed_app.command("admission")(speed_admission)
 app.command("wire")(count_wire)
 app.add_typer(report_app, name="report")
 
@@ -257,8 +261,9 @@ def run_rules(
     _finish(result, rules_table(result), form, out)
 
 
-@app.command("speed")
+@speed_app.callback(invoke_without_command=True)
 def speed(
+    context: typer.Context,
     out: Annotated[
         Path | None, typer.Option("--out", help="A folder for the raw samples and the result.")
     ] = None,
@@ -275,6 +280,8 @@ def speed(
     form: Format = Form.TABLE,
 ) -> None:
     """Speed, as ratios within one run; raw samples are kept."""
+    if context.invoked_subcommand is not None:
+        return
     from lapse_bench.speed.suite import run_speed
     from lapse_bench.tables import speed_table
 
