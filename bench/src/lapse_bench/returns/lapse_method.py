@@ -2,8 +2,8 @@
 
 1. What was written becomes work state (`lapse_bench.returns.lapse_items`).
 2. The explicit rules speak. Where writers of equal authority differ, the verifier is asked which
-   side stands, and its ruling is written as an item that replaces all sides. Without a verifier,
-   or when it cannot tell, both sides stay out.
+   side stands, and its ruling resolves the dispute as a decision of higher authority. Without a
+   verifier, or when it cannot tell, both sides stay out.
 3. What the history leaves to be asked goes to proposers and a verifier
    (`lapse.runtime.Judging`). Without them nobody looks, and only explicit changes count.
 4. Gates, obligations, selection; the view is signed, opened again, and what it shows is admitted.
@@ -24,20 +24,21 @@ from lapse.admission import (
     Blocked,
     Budget,
     Captured,
-    Epochs,
+    Decision,
     Policy,
     Question,
-    Reason,
     Returning,
     ReturnView,
     Verdict,
     capture,
     difference,
+    disputes_in,
     expose,
     merge,
+    settlement,
 )
 from lapse.errors import LapseError, NoVerdict
-from lapse.ledger import Interval, Status
+from lapse.ledger import Status
 from lapse.runtime import FREE, Cost, RulingsInMemory
 from lapse.signing import HmacKeys
 from lapse_bench.returns.episodes import UNLIMITED, Admission
@@ -119,7 +120,7 @@ class LapseMethod:
         answers: Mapping[Pair, object] = {}
         cost, asked = FREE, 0
         if self.judging is not None:
-            settled = _settle(opened, self.judging.verifier, at=episode.returned)
+            settled = _settle(opened, self.judging.verifier)
             if settled.rulings:
                 items |= {ruling.id: ruling for ruling in settled.rulings}
                 opened = Captured(_checkpoint(episode, items, wants), policy).next()
@@ -188,20 +189,26 @@ class _Settled:
     asked: int = 0
 
 
-def _settle(opened: Screened, verifier: PairJudge, *, at: int) -> _Settled:
+def _settle(opened: Screened, verifier: PairJudge) -> _Settled:
     """Ask the verifier about each slot in which equals differ."""
-    slots: dict[str, list[WorkItem]] = {}
-    for item in opened.checkpoint.items:
-        fallen = opened.history.fallen.get(item.id)
-        if fallen is not None and fallen.reason is Reason.CONTESTED:
-            slots.setdefault(item.slot, []).append(item)
+    checkpoint, ranks = opened.checkpoint, opened.policy.ranks
+    items = {item.id: item for item in checkpoint.items}
+    at = checkpoint.returning.at
     settled = _Settled()
-    for slot in sorted(slots):
-        sides = sorted(slots[slot], key=lambda item: (item.moment, item.id))
+    for dispute in disputes_in(checkpoint.items, opened.history.fallen):
+        sides = [items[name] for name in dispute.sides]
         winner, cost, asked = _winner(sides, verifier)
         rulings, upheld = settled.rulings, settled.upheld
         if winner is not None:
-            ruling = _ruling(winner, sides, at=at)
+            ruling = settlement(
+                sides,
+                winner.id,
+                Decision("verifier", SETTLED),
+                ranks,
+                item_id=f"ruling on {dispute.slot}",
+                epoch=checkpoint.returning.epoch,
+                at=at,
+            )
             rulings, upheld = (*rulings, ruling), {**upheld, ruling.id: winner.id}
         settled = _Settled(rulings, upheld, settled.cost + cost, settled.asked + asked)
     return settled
@@ -229,19 +236,6 @@ def _winner(sides: Sequence[WorkItem], verifier: PairJudge) -> tuple[WorkItem | 
         if opinion.verdict is Verdict.INVALIDATES:
             winner = side
     return winner, cost, asked
-
-
-def _ruling(winner: WorkItem, sides: Sequence[WorkItem], *, at: int) -> WorkItem:
-    """The side that stands said again, with the authority of a ruling, in place of all sides."""
-    return replace(
-        winner,
-        id=f"ruling on {winner.slot}",
-        writer="verifier",
-        authority=SETTLED,
-        epochs=Epochs(at),
-        valid=Interval(at),
-        replaces=tuple(side.id for side in sides),
-    )
 
 
 def _shown(sealed: Sealed) -> ReturnView:
