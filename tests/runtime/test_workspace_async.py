@@ -105,5 +105,6 @@ async def test_every_verb_writes_what_the_other_one_writes(town: Town) -> None:
     await work.dispute("b", by="A3")
     back = await work.restore("b", by="A3", observer="booking-desk")
     closed, revoked = await work.close("b", by="A2"), await work.revoke("e", by="A2", why="no")
+    assert await work.purge("e", by="A2", reason="asked for") == ("e",)
     assert (settled.text, later.replaces, back.id) == ("it is red", ("a",), "b")
     assert (closed.what, revoked.what, revoked.why) == ("closed", "revoked", "no")

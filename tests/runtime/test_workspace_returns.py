@@ -571,7 +571,7 @@ def test_what_is_purged_is_in_no_view_no_departure_and_no_file(tmp_path: Path) -
     ended = town.work.return_(FOR_BOOKING, cycle="r1")
     assert isinstance(ended, Sealed)
     assert "secret" in {item.id for item in ended.view.items}
-    Memory(store, clock=town.clock, ids=SequenceIds("m")).purge(["secret"])
+    assert town.work.purge("secret", by="A2") == ("secret",)
 
     assert town.work.view("r1", FOR_BOOKING) == Refused((Refusal.ITEM_LAPSED,))
     with pytest.raises(InvalidValue, match="purged"):
@@ -587,6 +587,21 @@ def test_what_is_purged_is_in_no_view_no_departure_and_no_file(tmp_path: Path) -
     assert [one.dependency for one in second.missing] == ["d_x"]
     for file in tmp_path.iterdir():
         assert b"Ypsilanti" not in file.read_bytes()
+
+
+def test_a_purge_takes_the_rulings_along_and_knows_its_own_items_only(town: Town) -> None:
+    town.work.scan(HER)
+    about = [one.id for one in forms(town, "ruling") if "p1" in one.content["pair"]]
+    assert about
+    head = town.work.store.head().seq
+    assert town.work.purge("p1", by="A2", reason="erasure") == ("p1", *about)
+    assert town.work.store.head().seq == head + 1
+    assert [one for one in forms(town, "ruling") if "p1" in one.content["pair"]] == []
+    for name in ("p1", about[0], "nothing"):
+        with pytest.raises(UnknownRecord):
+            town.work.purge(name, by="A2")
+    with pytest.raises(UnknownRecord):
+        again(town, "x", tenant="other").work.purge("c", by="A2")
 
 
 def test_a_return_after_a_purge_starts_from_what_is_left(town: Town) -> None:

@@ -21,8 +21,8 @@ class Event:
             ``untrusted``, ``withheld`` or ``quarantined``; of amended requests, ``applied``,
             ``declined``, ``disputed`` or ``reinstated``; of a workspace, ``recorded``,
             ``superseded``, ``revoked``, ``closed``, ``disputed``, ``suspended``, ``restored``,
-            ``resolved``, ``departed``, ``scanned``, ``admitted``, ``blocked``, ``exposed`` or
-            ``refused``.
+            ``resolved``, ``purged``, ``departed``, ``scanned``, ``admitted``, ``blocked``,
+            ``exposed`` or ``refused``.
         reason: the reason code.
         at: when, by the memory's clock.
         issuer: whose contract it was about; empty for a purge.

@@ -101,7 +101,7 @@ class Exposing:
             return Refused((*gone, *found.reasons))
         if gone:
             return Refused(gone)
-        return Exposed(found, signed, _experience(eligible, decided, who))
+        return Exposed(found, signed, _experience(eligible, decided))
 
     def _eligible(self, snapshot: Snapshot, decided: Decided, asking: Returning) -> Eligible:
         """What passes the gates now, by what was heard then."""
@@ -126,7 +126,7 @@ def _is_here(snapshot: Snapshot, decided: Decided) -> bool:
     )
 
 
-def _experience(eligible: Eligible, decided: Decided, who: Scope) -> tuple[WorkItem, ...]:
+def _experience(eligible: Eligible, decided: Decided) -> tuple[WorkItem, ...]:
     """The experience that came back with the view and still stands."""
     unbound = eligible.policy.unsafe_unbound_experience
     return tuple(
@@ -134,6 +134,5 @@ def _experience(eligible: Eligible, decided: Decided, who: Scope) -> tuple[WorkI
         for judgement in eligible.judgements
         if judgement.item.id in decided.experience
         and judgement.item.kind is Kind.EXPERIENCE
-        and judgement.item.scope.principal == who.principal
         and (unbound or judgement.eligible)
     )

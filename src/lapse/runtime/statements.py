@@ -23,7 +23,7 @@ from lapse.admission import (
     settlement,
 )
 from lapse.errors import IllegalChange, InvalidValue
-from lapse.ledger import LIVE, Kind, Status, writing
+from lapse.ledger import LIVE, ChangeKind, Draft, Kind, Status, writing
 from lapse.runtime.events import Event
 from lapse.runtime.saying import Said
 from lapse.runtime.workspace_forms import Notice
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lapse.admission import Policy
-    from lapse.ledger import Draft, Instant, State
+    from lapse.ledger import Instant, Record, State
     from lapse.runtime.saying import Vouched
     from lapse.runtime.telling import Telling
     from lapse.runtime.workstate import Holding, Snapshot
@@ -178,6 +178,31 @@ class Statements:
         self._tell("restored", "confirmed", item_id)
         return item
 
+    def purge(self, item_id: str, *, by: str, reason: str) -> tuple[str, ...]:
+        """Remove what an item says for ever, and every ruling about it; tombstones stay.
+
+        Returns:
+            The ids of the records that were purged, the item's first.
+
+        Raises:
+            UnknownRecord: this workspace has no such item.
+            StoreError: nothing was purged.
+        """
+        _check_named("by", by)
+
+        def decide(state: State) -> tuple[tuple[str, ...], Sequence[Draft]]:
+            self._workstate.at(state).item(item_id)
+            rulings = (one.id for one in state.records() if _is_ruling_about(one, item_id))
+            names = (item_id, *rulings)
+            parts = tuple(map(self._session.tombstone, names))
+            at, kind = self._clock.now(), ChangeKind.PURGED
+            return names, [Draft(kind=kind, at=at, reason=reason, actor=by, parts=parts)]
+
+        names = self._session.write(decide)
+        for name in names:
+            self._tell("purged", reason, name)
+        return names
+
     def resolve(
         self, winner: str, vouched: Vouched, *, by: str, authority: str | None, why: str
     ) -> WorkItem:
@@ -294,6 +319,14 @@ class Statements:
         if by != item.writer and mine < theirs:
             remedy = f"let {item.writer!r} or somebody of authority {item.authority!r} do it"
             raise InvalidValue("authority", authority, f"{remedy}, or dispute the item")
+
+
+def _is_ruling_about(record: Record, item_id: str) -> bool:
+    match record.content:
+        case {"form": "ruling", "pair": [older, later]}:
+            return item_id in (older, later)
+        case _:
+            return False
 
 
 def _check_named(field_name: str, name: str) -> None:

@@ -143,13 +143,7 @@ class Workspace:
     ) -> WorkItem:
         """Say something else in place of an item, in its slot, scope and obligation.
 
-        What rests on the old item is suspended.
-
-        Args:
-            item_id: the item that it takes the place of.
-            text: what is said now.
-            by: who says it.
-            changing: what else is otherwise, and who vouches for it: see `Changing`.
+        What rests on the old item is suspended. See `Changing` for what else may be otherwise.
 
         Raises:
             InvalidValue: the item has ended, or a field holds what it may not hold.
@@ -223,6 +217,18 @@ class Workspace:
         vouched = Vouched(observer=observer, source=source)
         return self._statements.resolve(winner, vouched, by=by, authority=authority, why=why)
 
+    def purge(self, item_id: str, *, by: str, reason: str = "asked") -> tuple[str, ...]:
+        """Remove what an item says for ever, from every file, and every ruling about it.
+
+        Departures and decisions name it by id and stay; a view that showed it is refused. What
+        rested on it is left out, and keeps the digest of it. Gives the ids of what was purged.
+
+        Raises:
+            UnknownRecord: this workspace has no such item.
+            StoreError: nothing was purged.
+        """
+        return self._statements.purge(item_id, by=by, reason=reason)
+
     # -- leaving and returning ---------------------------------------------------------------
 
     def depart(self, identity: Scope) -> Departure:
@@ -246,12 +252,8 @@ class Workspace:
 
         Nothing but rulings is written. Repeat it until nothing is left: what is kept costs nothing.
 
-        Args:
-            identity: the member.
-            allowance: how much may be asked; None: all of it.
-
         Returns:
-            What was answered, or None where this workspace has nobody who answers.
+            What was answered within the allowance; None where this workspace has nobody to ask.
 
         Raises:
             InvalidValue: the member never left, or is here.

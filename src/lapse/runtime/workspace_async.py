@@ -126,6 +126,10 @@ class AsyncWorkspace:
             authority=authority,
         )
 
+    async def purge(self, item_id: str, *, by: str, reason: str = "asked") -> tuple[str, ...]:
+        """See `Workspace.purge`."""
+        return await asyncio.to_thread(self._workspace.purge, item_id, by=by, reason=reason)
+
     async def depart(self, identity: Scope) -> Departure:
         """See `Workspace.depart`."""
         return await asyncio.to_thread(self._workspace.depart, identity)
