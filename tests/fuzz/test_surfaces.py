@@ -41,9 +41,10 @@ from lapse.server.declared import parse
 from lapse.server.fastapi import install
 from lapse.server.gateway import Gateway
 from lapse.server.metrics_prometheus import measured
-from lapse.server.workspace_asked import Leaving, Returned, Said
+from lapse.server.workspace_asked import Leaving, Said
+from lapse.server.workspace_grants import Grant
 from lapse.server.workspace_http import workspace_application
-from lapse.server.workspace_seat import Grant, Seat
+from lapse.server.workspace_seat import Seat
 from lapse.server.workspace_tokens import Tokens
 from lapse.signing import HmacKeys
 from lapse.testing import ManualClock
@@ -378,7 +379,6 @@ def workspace_service() -> ASGIApp:
     seat = Seat(workspace, Grant(principal="A1", role="planner", observer="desk", operator=True))
     seat.record(Said(text="Sunrise", slot="hotel", item_id="h0"))
     seat.depart(Leaving())
-    seat.return_(Returned(purpose="booking", cycle="r1"))
     return workspace_application({None: workspace}, Tokens().granting(TOKEN * 4, seat.grant))
 
 

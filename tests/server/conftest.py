@@ -14,8 +14,8 @@ from lapse.errors import StoreUnavailable
 from lapse.judges import DeclaredPremise, DeclaredPremises
 from lapse.ledger import Change, Head
 from lapse.runtime import Judging, Session, Workspace
+from lapse.server.workspace_grants import Grant
 from lapse.server.workspace_http import workspace_application
-from lapse.server.workspace_seat import Grant
 from lapse.server.workspace_tokens import Tokens
 from lapse.signing import HmacKeys
 from lapse.storage import InMemoryStore, RandomIds, SystemClock

@@ -9,8 +9,8 @@ import pytest
 
 import lapse
 from lapse.errors import InvalidValue
+from lapse.server.workspace_grants import Grant
 from lapse.server.workspace_http import BODY_BYTES, workspace_application
-from lapse.server.workspace_seat import Grant
 from lapse.server.workspace_tokens import Tokens
 
 VIEW = "returns/r2/view?purpose=booking"

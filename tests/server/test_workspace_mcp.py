@@ -18,8 +18,9 @@ import lapse
 from lapse.judges import DeclaredPremise, DeclaredPremises
 from lapse.runtime import Judging, Workspace
 from lapse.server.workspace_asked import Leaving, Said, SaidInstead
+from lapse.server.workspace_grants import Grant
 from lapse.server.workspace_mcp import workspace_server
-from lapse.server.workspace_seat import Grant, Seat
+from lapse.server.workspace_seat import Seat
 
 pytestmark = pytest.mark.requirement("C-WS-16")
 

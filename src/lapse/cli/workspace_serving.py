@@ -80,7 +80,7 @@ def token(
 ) -> None:
     """Make a token for a caller, and print it once; the file keeps its digest."""
     with errors_explained():
-        from lapse.server.workspace_seat import Grant
+        from lapse.server.workspace_grants import Grant
 
         known = _read(tokens, new=True)
         made = token_urlsafe(32)
@@ -193,7 +193,8 @@ def mcp(
             from lapse.server.workspace_mcp import serve_stdio, workspace_server
         except ImportError as missing:
             raise MissingExtra("lapse workspace mcp", "mcp") from missing
-        from lapse.server.workspace_seat import Grant, Seat
+        from lapse.server.workspace_grants import Grant
+        from lapse.server.workspace_seat import Seat
 
         grant = Grant(
             principal=principal,

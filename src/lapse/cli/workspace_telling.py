@@ -43,7 +43,7 @@ def status(
     with workspace_at(store, tenant=tenant, anchor=anchor, anchor_key=anchor_key) as workspace:
         standing = workspace.status()
     if format_ is Format.JSON:
-        from lapse.server.workspace_told import StandingTold
+        from lapse.server.workspace_standing import StandingTold
 
         print_json(StandingTold.of(standing).model_dump())
         return
@@ -132,7 +132,7 @@ def _explained(workspace: Workspace, name: str) -> ItemStory | CycleStory:
 
 def _told_item(story: ItemStory, format_: Format) -> None:
     if format_ is Format.JSON:
-        from lapse.server.workspace_told import StoryTold
+        from lapse.server.workspace_standing import StoryTold
 
         print_json(StoryTold.of(story).model_dump())
         return

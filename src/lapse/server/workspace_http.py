@@ -48,16 +48,14 @@ from lapse.server.workspace_asked import (
 )
 from lapse.server.workspace_problems import STATUSES, answers, problem_body, problem_of
 from lapse.server.workspace_seat import Seat
+from lapse.server.workspace_standing import Items, StandingTold, StoryTold
 from lapse.server.workspace_tokens import Tokens
 from lapse.server.workspace_told import (
-    Items,
     Left,
     Membership,
     Notices,
     Outcome,
     Scanned,
-    StandingTold,
-    StoryTold,
     Written,
 )
 from lapse.wire import PROBLEM_JSON, Problem

@@ -35,15 +35,13 @@ from lapse.server.workspace_asked import (
     SaidInstead,
 )
 from lapse.server.workspace_problems import problem_of
+from lapse.server.workspace_standing import Items, StandingTold, StoryTold
 from lapse.server.workspace_told import (
-    Items,
     Left,
     Membership,
     Notices,
     Outcome,
     Scanned,
-    StandingTold,
-    StoryTold,
     Written,
 )
 from lapse.wire import Problem, problem_document

@@ -16,7 +16,7 @@ from lapse.errors import (
     StoreError,
     UnknownRecord,
 )
-from lapse.server.workspace_seat import NotAllowed, NotShown
+from lapse.server.workspace_grants import NotAllowed, NotShown
 from lapse.wire import PROBLEM_JSON, Problem, problem_document, write
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from lapse.errors import InvalidValue
 from lapse.server.workspace_asked import Name
-from lapse.server.workspace_seat import Grant
+from lapse.server.workspace_grants import Grant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
