@@ -30,7 +30,9 @@ from lapse.admission import (
     capture,
     difference,
     further,
+    looked,
     merge,
+    standing,
 )
 from lapse.admission.digests import Root, leaf
 from lapse.errors import InvalidValue
@@ -255,10 +257,19 @@ def asked_and_answered(draw: st.DataObject, again: Readmission) -> None:
     again.answer({one.pair: draw.draw(verdicts) for one in again.questions()})
 
 
-@given(workspaces(), st.sampled_from(POLICIES), st.data())
+@given(workspaces(), st.sampled_from(POLICIES), st.sampled_from([0, 64]), st.data())
 def test_a_return_decided_again_is_the_return_decided_from_the_start(
-    every: dict[str, WorkItem], policy: Policy, data: st.DataObject
+    every: dict[str, WorkItem], policy: Policy, many: int, data: st.DataObject
 ) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        # With 0 nothing is many: as in a workspace so large that a few changes are few.
+        patch.setattr(standing, "_MANY", many)
+        patch.setattr(looked, "_MANY", many)
+        decided_again(every, policy, data)
+
+
+def decided_again(every: dict[str, WorkItem], policy: Policy, data: st.DataObject) -> None:
+    """Random changes, answers and decisions, each against the whole cycle."""
     missing = data.draw(st.sets(st.sampled_from(sorted(every)), max_size=5))
     now = {name: item for name, item in every.items() if name not in missing}
     departure = leaving(*(item for item in now.values() if item.epochs.since <= 10))

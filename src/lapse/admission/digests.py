@@ -114,7 +114,7 @@ class Root:
         if leaves:
             self._groups[group] = leaves
             self._lines[group] = group.to_bytes(2, "big") + hashlib.sha256(leaves).digest()
-        elif group in self._groups:
+        else:
             del self._groups[group], self._lines[group]
 
     def _leaves(self, touched: dict[int, list[bytes]], of: bytes) -> list[bytes]:

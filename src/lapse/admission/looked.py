@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["Looked"]
 
 _Moment = tuple[int, int]
+_MANY = 64
+"""One in so many: from there on, everything is put in order at once."""
+
 _NEVER: _Moment = (-1, 0)
 """Before every moment: revisions count from 0."""
 
@@ -47,7 +50,7 @@ class _Line:
     def put(self, items: Collection[WorkItem]) -> None:
         """Put items on the line that are not on it."""
         places = [(item.moment, item.id) for item in items]
-        if len(places) << 6 > len(self._places):
+        if len(places) * _MANY > len(self._places):
             self._places = sorted([*self._places, *places])
             return
         for place in places:
