@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lapse.admission import Ending, WorkItem, lapsed
+from lapse.admission import Ending, WorkItem, lapsed, revive
 from lapse.ledger import ChangeKind, Draft, Interval, Kind, Part, Record, Source, Stamp, writing
 from lapse.testing.workspace import WrittenWorkspace, resting_on, statement
 
@@ -98,6 +98,11 @@ def test_what_ends_in_the_same_decision_neither_comes_back_nor_carries() -> None
         "b": "suspended",
         "h2": "active",
     }
+
+
+def test_what_is_not_held_any_more_is_not_brought_back() -> None:
+    here = WrittenWorkspace(HOTEL, PICKUP)
+    assert revive(here.state, {"p"}, HOTEL, at=9, actor="A2", salt="s") == ()
 
 
 def test_what_stood_all_along_is_no_hindrance() -> None:
