@@ -166,6 +166,7 @@ def test_a_report_over_few_items_runs_everything_that_it_sets_beside() -> None:
     lines: list[str] = []
     result = admission_report(NOWHERE, scope=scope, tell=lines.append)
     assert lines[-1] == "ablations"
+    assert result["problems"] == []
     cells = {(cell["place"], cell["row"], cell["column"]): cell for cell in result["cells"]}
     assert cells["Table 8", "Old-Valid/TRACE", "VIA"]["ours"]["lapse, honest verifier"] == 100.0
     assert cells["Table 5", "25/memstrata", "VIA"]["ours"] == {"views": 100.0}

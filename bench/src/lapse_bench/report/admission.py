@@ -121,9 +121,7 @@ def measured(
     rules = chosen_methods(BASELINES)
     questions = read_manbench()
     tell("manbench-return, baselines")
-    manbench = run_manbench(_teams(_some(questions, scope.items), scope.sizes), rules, UNLIMITED)[
-        "methods"
-    ]
+    manbench = baselines(_some(questions, scope.items), scope.sizes)
     tell("manbench-return, lapse")
     asked = _some(questions, scope.asked)
     ours = verified(STAND_IN, _ACCURACIES, truth_of(asked), seed=seed)
