@@ -254,6 +254,20 @@ def test_many_memories_at_once_are_written_as_one_by_one(
     assert found[0] == found[1]
 
 
+def test_what_falls_with_another_of_the_same_batch_is_written_after_it() -> None:
+    ids = SequenceIds("r")
+    ledger = InMemoryStore(ids=ids)
+    sidecar = Sidecar(ledger, "notebook", clock=ManualClock(1), ids=ids)
+    base, derived = (Remembered(external_id=name, text="before") for name in ("m1", "m2"))
+    sidecar.remember(base, Provenance())
+    sidecar.remember(derived, Provenance(rests_on=("m1",)))
+    later = [Remembered(external_id=name, text="after") for name in ("m2", "m1")]
+    sidecar.remember_all([Write(memory, Provenance()) for memory in later])
+    for name in ("m1", "m2"):
+        old, new = sidecar.history(name)
+        assert (old.status, new.status) == (Status.SUPERSEDED, Status.ACTIVE)
+
+
 class Counting(InMemoryStore):
     """Counts its appends."""
 

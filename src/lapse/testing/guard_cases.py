@@ -149,6 +149,17 @@ def what_is_overwritten_is_kept(place: Place) -> None:
     same(len(guarded.sidecar.history(name)), 3, "which is a version of its own")
 
 
+def the_same_again_is_still_served(place: Place) -> None:
+    """Writing the same text again changes nothing about who is served, nor makes a drift."""
+    guarded = guard(place())
+    memory = guarded.add(TEXTS[0], ANA).memory
+    for _ in range(2):
+        again = guarded.update(memory.external_id, TEXTS[0], ANA).memory
+        same(_reads(guarded, again), _every_read(guarded), "the same text again is served")
+    statuses = [record.status for record in guarded.sidecar.history(memory.external_id)]
+    same(statuses.count(Status.ACTIVE), 1, "and has one record that stands")
+
+
 def a_loser_nobody_saw_is_kept_too(place: Place) -> None:
     """What is overwritten without ever having been written down is written down first."""
     store = place()
@@ -285,6 +296,7 @@ GUARD_CASES: tuple[Callable[[Place], None], ...] = (
     what_changed_outside_has_drifted,
     every_ending_is_left_out_and_reversible,
     what_is_overwritten_is_kept,
+    the_same_again_is_still_served,
     a_loser_nobody_saw_is_kept_too,
     what_rests_on_it_is_held,
     a_slot_has_one_current_value,
