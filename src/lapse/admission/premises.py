@@ -27,7 +27,7 @@ from lapse.admission.inventory import live_item
 from lapse.admission.items import WorkItem
 from lapse.admission.lifecycle import ENDED, cascade, chain_end, in_cycles, in_time
 from lapse.admission.reasons import Fallen, Reason
-from lapse.ledger import Kind
+from lapse.ledger import Kind, Source
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -56,8 +56,11 @@ def settle(items: Collection[WorkItem], history: History) -> None:
 def premise_cycle(state: State, item: WorkItem) -> tuple[str, ...]:
     """The ids of the circle that an item would close if it were written, from its own on; or none.
 
-    Looked for among the live items: each that states what a premise is worth is taken to stand.
+    Looked for among the live items of its tenant: each that states what a premise is worth is taken
+    to stand. Nearly always nobody takes the slot for granted, and there is nothing to walk along.
     """
+    if not state.index.on(Source.premise("", item.slot)):
+        return ()
     came_from: dict[str, str] = {}
     waiting = [item]
     while waiting:

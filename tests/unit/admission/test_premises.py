@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from lapse.ledger import (
     Interval,
     Kind,
     Record,
+    Scope,
     Source,
     Stamp,
     State,
@@ -240,6 +242,17 @@ def test_writing_refuses_the_item_that_closes_a_circle_and_names_it() -> None:
     assert tail.assumes == (("c", "3"),)
 
 
+def test_writing_leaves_another_tenants_slots_to_that_tenant() -> None:
+    here = Ledger()
+    a, b, c, *_ = circle()
+    theirs = Scope(tenant="others")
+    here.put(replace(a, scope=theirs), b)
+    here.put(c)
+    other = Ledger()
+    other.put(a, replace(b, scope=theirs, stamps=(replace(b.stamps[0], version="7"),)))
+    other.put(statement("c", value="3", epoch=3, rests_on=(b,)))
+
+
 def test_writing_looks_at_what_is_live_and_states_what_is_assumed() -> None:
     here = Ledger()
     a, b, *_ = circle()
@@ -248,6 +261,9 @@ def test_writing_looks_at_what_is_live_and_states_what_is_assumed() -> None:
     here.put(a, unknown, nothing)
     both = statement("both", epoch=3, stamps=(*resting_on(unknown), *b.stamps))
     here.put(both, statement("b", epoch=2, value="other", stamps=(a.as_premise(),)))
+    waits = Stamp(Source.premise("", "both"), "later")  # somebody takes the slot for granted
+    here.put(statement("waits", stamps=(waits,)))
+    here.put(replace(both, id="again", stamps=(*both.stamps, *resting_on(both))))
     here.put(statement("c", value="9", epoch=3, rests_on=(b,)))
 
 
