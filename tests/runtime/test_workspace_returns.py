@@ -43,6 +43,7 @@ from lapse.ledger import (
     Part,
     Receipt,
     Record,
+    Scope,
     Source,
     Stamp,
     State,
@@ -553,6 +554,21 @@ def test_a_notice_that_cannot_be_read_tells_nothing(town: Town) -> None:
     story = town.work.explain("c")
     assert isinstance(story, ItemStory)
     assert story.notices == ()
+
+
+def test_an_experience_that_was_slipped_in_stays_withheld(town: Town) -> None:
+    town.says("n", "The weather is fine")
+    own: dict[str, Any] = {"kind": Kind.EXPERIENCE, "rests_on": ["n"], "scope": Scope()}
+    town.says("e_n", by="A1", **own)
+    others: dict[str, Any] = {**own, "rests_on": ["c"]}
+    town.says("e_other", by="A7", **others)
+    assert [one.id for one in sealed(town).experience] == ["e_c"]
+    (kept,) = forms(town, "cycle")
+    content = {**kept.content, "experience": ["e_c", "e_n", "e_other", "e_h0", "c"]}
+    write(town, replace(kept, id="twice", content=content))
+    experience = town.work.experience("r1", FOR_BOOKING)
+    assert isinstance(experience, tuple)
+    assert [one.id for one in experience] == ["e_c"]
 
 
 # -- purging -------------------------------------------------------------------------------------

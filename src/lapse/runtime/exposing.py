@@ -101,7 +101,7 @@ class Exposing:
             return Refused((*gone, *found.reasons))
         if gone:
             return Refused(gone)
-        return Exposed(found, signed, _experience(eligible, decided))
+        return Exposed(found, signed, _experience(eligible, decided, found))
 
     def _eligible(self, snapshot: Snapshot, decided: Decided, asking: Returning) -> Eligible:
         """What passes the gates now, by what was heard then."""
@@ -126,13 +126,18 @@ def _is_here(snapshot: Snapshot, decided: Decided) -> bool:
     )
 
 
-def _experience(eligible: Eligible, decided: Decided) -> tuple[WorkItem, ...]:
-    """The experience that came back with the view and still stands."""
+def _experience(eligible: Eligible, decided: Decided, view: ReturnView) -> tuple[WorkItem, ...]:
+    """The experience that came back with the view and still stands.
+
+    The signature covers the view and not this list, so what binds an experience is checked anew.
+    """
     unbound = eligible.policy.unsafe_unbound_experience
-    return tuple(
-        judgement.item
-        for judgement in eligible.judgements
-        if judgement.item.id in decided.experience
-        and judgement.item.kind is Kind.EXPERIENCE
-        and (unbound or judgement.eligible)
-    )
+    shown = {item.id for item in view.items}
+    found: list[WorkItem] = []
+    for judgement in eligible.judgements:
+        item = judgement.item
+        mine = item.kind is Kind.EXPERIENCE and item.id in decided.experience
+        if mine and item.scope.principal == view.returning.who.principal:
+            bound = judgement.eligible and item.rests_on and shown.issuperset(item.rests_on)
+            found += (item,) if bound or unbound else ()
+    return tuple(found)
