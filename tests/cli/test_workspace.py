@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from lapse.cli.main import app
+from lapse.cli.stores import shown
 
 RUN = CliRunner()
 WHO = ("--principal", "A1", "--role", "planner", "--task", "trip")
@@ -21,7 +22,7 @@ DESK = ("--by", "A2", "--observer", "desk")
 class Desk:
     """A workspace in a file, and somebody who types commands about it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         self.path = path
 
     def run(self, *words: str) -> Result:
@@ -49,7 +50,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     at.record("p0", "Pickup at Sunrise", "--supports", "d_p", "--assumes", "h0")
     at.record("e", "Sunrise keeps a late desk", "--kind", "experience", "--rests-on", "h0")
     assert at.json("depart", *WHO)["items"] == 4  # the experience is A2's
-    return at.path
+    return Path(at.path)
 
 
 @pytest.fixture
@@ -202,9 +203,10 @@ def test_tenants_of_one_ledger_do_not_see_each_other(desk: Desk) -> None:
 
 def test_the_key_is_made_for_its_owners_eyes_and_another_opens_nothing(desk: Desk) -> None:
     desk.json("return", *FOR, "--judge", "rules", "--cycle", "r1")
-    key = desk.path.with_name("trip.db.key")
+    path = Path(desk.path)
+    key = path.with_name("trip.db.key")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    other = ("--key", str(desk.path.with_name("other.key")))
+    other = ("--key", str(path.with_name("other.key")))
     refused = desk.json("view", "r1", *FOR, *other, code=1)
     assert refused == {"refused": ["signature_invalid"]}
 
@@ -254,3 +256,38 @@ def test_one_side_of_a_dispute_holds_by_who_looked_or_by_authority(desk: Desk) -
     assert "w1 is right" in decided.stdout
     standing = [i for i in desk.json("items")["items"] if i["record"]["slot"] == "w"]
     assert [item["record"]["content"]["text"] for item in standing] == ["Rain"]
+
+
+@pytest.mark.parametrize(
+    ("url", "printed"),
+    [
+        ("postgresql://me:hush@db:5432/trips?password=hush", "postgresql://db:5432/trips"),
+        ("postgresql://me:hu/sh@db/trips", "postgresql://db/trips"),
+        ("sqlite:///a@b.db", "sqlite:///a@b.db"),
+        ("trips@home.db", "trips@home.db"),
+    ],
+)
+def test_who_connects_to_a_ledger_is_not_printed(url: str, printed: str) -> None:
+    assert shown(url) == printed
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_a_workspace_that_machines_share_needs_a_key_that_is_named(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    at = Desk(postgres_url)
+    owed = ("--obligation", "trip")
+    at.record("o", "Settle", "--kind", "obligation", *owed, "--required", "d_h")
+    at.record("f", "Open", "--kind", "frontier", *owed)
+    at.record("h0", "Sunrise is booked", "--supports", "d_h")
+    at.json("depart", *WHO)
+    refused = at.run("return", *FOR, "--judge", "rules")
+    assert refused.exit_code == 2
+    assert "--key is None" in refused.stderr
+    key = ("--key", str(tmp_path / "views.key"))
+    assert (
+        at.json("return", *FOR, *key, "--judge", "rules", "--cycle", "r1")["outcome"] == "admitted"
+    )
+    assert "Sunrise" in at.json("view", "r1", *FOR, *key)["brief"]
+    assert "in postgresql:///postgres" in at.run("items").stdout

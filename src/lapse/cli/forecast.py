@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lapse.cli.output import Format, FormatOption, iso, print_json, print_table, say
-from lapse.cli.stores import DEFAULT_STORE, AnchorOption, KeyOption, StoreOption, memory_at
+from lapse.cli.stores import (
+    DEFAULT_STORE,
+    AnchorOption,
+    KeyOption,
+    StoreOption,
+    memory_at,
+    shown,
+)
 from lapse.contract import DAY, Prices
 from lapse.contract import forecast as foreseen
 
@@ -70,7 +77,7 @@ def forecast(
         "What may move next",
         ("source", soon, "90 % interval", "still holds", "moves", "model"),
         [_cells(ahead) for ahead in (*tables, *likely)],
-        empty=f"Nothing was ever watched in {store}.",
+        empty=f"Nothing was ever watched in {shown(store)}.",
     )
     for pair in together:
         say(f"{pair.first} and {pair.second} move together: {pair.shared} days shared.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapse.cli.output import Exit, errors_explained, warn
-from lapse.cli.stores import DEFAULT_STORE, AnchorOption, KeyOption, anchor_at
+from lapse.cli.stores import DEFAULT_STORE, AnchorOption, KeyOption, anchor_at, shown
 from lapse.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def mcp_proxy(
         with _memory(store, anchor, anchor_key) as memory:
             if not quiet:
                 memory.observe(_report)
-                warn(f"lapse: remembering for {issuer or behind.issuer} in {store}")
+                warn(f"lapse: remembering for {issuer or behind.issuer} in {shown(store)}")
             how = Consume(consume)
             gone = anyio.run(lambda: run(memory, behind, issuer=issuer, consume=how, rules=rules))
     if gone:

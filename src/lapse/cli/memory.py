@@ -25,6 +25,7 @@ from lapse.cli.stores import (
     KeyOption,
     StoreOption,
     memory_at,
+    shown,
     store_at,
 )
 from lapse.errors import InvalidValue, LedgerNotTrusted
@@ -67,10 +68,10 @@ def list_(
     ]
     columns = ("id", "status", "issuer", "operation", "remembered", "since")
     print_table(
-        f"{counted(len(rows), 'record')} in {store}",
+        f"{counted(len(rows), 'record')} in {shown(store)}",
         columns,
         rows,
-        empty=f"Nothing is remembered in {store}.",
+        empty=f"Nothing is remembered in {shown(store)}.",
     )
     if rows:
         say("Next: 'lapse memory why ID' tells a record's whole story.")
@@ -209,7 +210,7 @@ def import_(
             if opened.ledger != ledger or opened.head().seq:
                 raise InvalidValue(
                     "--store",
-                    store,
+                    shown(store),
                     "name a place where there is no ledger yet; two cannot be merged",
                 )
             if changes:
@@ -217,11 +218,11 @@ def import_(
         finally:
             opened.close()
     if format_ is Format.JSON:
-        print_json({"changes": len(changes), "store": store})
+        print_json({"changes": len(changes), "store": shown(store)})
     else:
         say(
-            f"Read {counted(len(changes), 'change')} into {store}.",
-            f"Next: 'lapse memory list --store {store}'.",
+            f"Read {counted(len(changes), 'change')} into {shown(store)}.",
+            f"Next: 'lapse memory list --store {shown(store)}'.",
         )
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "StoreOption",
     "anchor_at",
     "memory_at",
+    "shown",
     "store_at",
 ]
 
@@ -81,6 +82,15 @@ def anchor_at(path: Path, key_file: Path | None) -> FileAnchor:
         ) from None
     keys = HmacKeys({_KEY_ID: secret}, sign_with=_KEY_ID)
     return FileAnchor(path, signer=keys, verifier=keys)
+
+
+def shown(url: str) -> str:
+    """A ledger's URL as it may be printed: without the account, the password and the options."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme == "sqlite":
+        return url
+    place = rest.partition("?")[0].rpartition("@")[2]
+    return f"{scheme}{separator}{place}"
 
 
 @contextmanager

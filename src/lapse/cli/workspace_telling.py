@@ -16,7 +16,7 @@ from lapse.cli.output import (
     print_table,
     say,
 )
-from lapse.cli.stores import DEFAULT_STORE, AnchorOption, KeyOption, StoreOption
+from lapse.cli.stores import DEFAULT_STORE, AnchorOption, KeyOption, StoreOption, shown
 from lapse.cli.workspace_options import Tenant, id_in, workspace_at
 from lapse.errors import UnknownRecord
 from lapse.ledger import LIVE
@@ -100,7 +100,10 @@ def items(
     ]
     columns = ("id", "status", "revision", "kind", "slot", "says", "writer")
     print_table(
-        f"{counted(len(rows), 'item')} in {store}", columns, rows, empty=f"Nothing in {store}."
+        f"{counted(len(rows), 'item')} in {shown(store)}",
+        columns,
+        rows,
+        empty=f"Nothing in {shown(store)}.",
     )
 
 
