@@ -67,7 +67,8 @@ _AWAY: Final = """\
 
 _WAYS: Final = """\
     A1 IS BACK: FOUR WAYS TO LET IT WORK AGAIN
-    Each was run on this workspace. What A1 holds for true decides what it does.
+    What A1 holds for true decides what it does: what it knew when it left; nothing;
+    what a return shows that follows links and infers nothing; what lapse shows.
     """
 
 _FIRST: Final = """\
