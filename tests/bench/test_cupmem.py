@@ -26,6 +26,7 @@ from lapse_bench.returns.cupmem_steps import (
     DeltaKind,
     Entry,
     Lane,
+    Proposed,
     Ruled,
     Ruling,
     Update,
@@ -37,10 +38,6 @@ from lapse_bench.returns.stand_in import StandIn
 
 if TYPE_CHECKING:
     from lapse.admission import Question
-
-Doubt = tuple[DeltaKind, float, float]
-Seen = tuple[str, Lane]
-"""A claim, and a lane that was looked through for it."""
 
 ONE = Cost(calls=1, prompt=10, completion=2)
 HOME, WORK = "location_and_living", "work_and_schedule"
@@ -66,6 +63,7 @@ class Script:
         default_factory=dict[tuple[str, Lane], tuple[str, ...]]
     )
     rulings: dict[tuple[str, str], Ruled] = field(default_factory=dict[tuple[str, str], Ruled])
+    sure: dict[str, float] = field(default_factory=dict[str, float])
     shown: dict[tuple[str, Lane], tuple[str, ...]] = field(
         default_factory=dict[tuple[str, Lane], tuple[str, ...]]
     )
@@ -98,9 +96,10 @@ class Script:
 
     def propose(
         self, lane: Lane, delta: Delta, candidates: Sequence[Entry]
-    ) -> tuple[Sequence[str], Cost]:
+    ) -> tuple[Sequence[Proposed], Cost]:
         self.shown[delta.claim.id, lane] = tuple(one.id for one in candidates)
-        return self.proposals.get((delta.claim.id, lane), ()), ONE
+        names = self.proposals.get((delta.claim.id, lane), ())
+        return [Proposed(name, self.sure.get(name, 0.5)) for name in names], ONE
 
     def judge(self, delta: Delta, entry: Entry) -> tuple[Ruled, Cost]:
         self.judged.append((delta.claim.id, entry.id))
@@ -183,6 +182,7 @@ def test_lanes_show_what_they_are_for_and_two_of_their_proposals_are_judged() ->
             ("x", Lane.AFFECTED_BUCKET): ("b",),
             ("x", Lane.GLOBAL_RECALL): ("nobody", "c", "b"),
         },
+        sure={"a": 0.4, "b": 0.6},
     )
     state = consolidated(claims, script)
     assert script.shown["x", Lane.DIRECT_BUCKET] == ("a", "c")

@@ -6,7 +6,7 @@ The write path as published (see `lapse_bench.returns.cupmem_steps`), for each s
    updates its own bucket.
 2. For each of them, three lanes look for entries that it breaks without naming them: its bucket,
    the buckets that it may affect, and everywhere (the four nearest by words). Each lane proposes at
-   most three; merged, the two best are judged.
+   most three; merged, the two surest are judged.
 3. Within the session the rulings are arbitrated: what the session itself states stands, and of
    several rulings on one entry the strongest counts. A newer entry is never taken down by an older
    delta.
@@ -188,15 +188,17 @@ def _indirect(
         Lane.AFFECTED_BUCKET: _older(state.bucket(others), delta),
         Lane.GLOBAL_RECALL: _nearest(delta, everywhere)[:RECALLED],
     }
-    merged: dict[str, int] = {}
+    merged: dict[str, tuple[float, int]] = {}
     for lane, candidates in lanes.items():
         if not candidates:
             continue
         named, cost = steps.propose(lane, delta, candidates)
         state.pay("propose", cost)
         known = {one.id for one in candidates}
-        for place, name in enumerate([one for one in named if one in known][:MOST_PROPOSED]):
-            merged[name] = min(place, merged.get(name, place))
+        kept = [one for one in named if one.entry in known][:MOST_PROPOSED]
+        for place, one in enumerate(kept):
+            rank = (-one.confidence, place)
+            merged[one.entry] = min(rank, merged.get(one.entry, rank))
     best = sorted(merged, key=lambda name: (merged[name], name))[:MOST_JUDGED]
     for name in best:
         ruled, cost = steps.judge(delta, state.current[name])

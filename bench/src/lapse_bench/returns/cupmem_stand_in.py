@@ -23,6 +23,7 @@ from lapse_bench.returns.cupmem_steps import (
     Delta,
     Entry,
     Lane,
+    Proposed,
     Ruled,
     Ruling,
     Update,
@@ -119,18 +120,18 @@ class ClaimSteps:
 
     def propose(
         self, lane: Lane, delta: Delta, candidates: Sequence[Entry]
-    ) -> tuple[Sequence[str], Cost]:
-        """What is broken first, then the latest."""
+    ) -> tuple[Sequence[Proposed], Cost]:
+        """What is broken, for sure, and then the latest, without being sure."""
         del lane
         cost = _shown([delta.claim, *(one.delta.claim for one in candidates)])
         if delta.claim.does != "state":
             return (), cost
-
-        def order(entry: Entry) -> tuple[bool, int, str]:
+        found: list[tuple[float, Entry]] = []
+        for entry in candidates:
             breaks = self.breaks and self.breaks(_question(entry, delta))
-            return breaks is not Verdict.INVALIDATES, -entry.at, entry.id
-
-        return [one.id for one in sorted(candidates, key=order)[:MOST_PROPOSED]], cost
+            found.append((1.0 if breaks is Verdict.INVALIDATES else 0.0, entry))
+        found.sort(key=lambda one: (-one[0], -one[1].at, one[1].id))
+        return [Proposed(one.id, sure) for sure, one in found[:MOST_PROPOSED]], cost
 
     def judge(self, delta: Delta, entry: Entry) -> tuple[Ruled, Cost]:
         """What the verifier says.

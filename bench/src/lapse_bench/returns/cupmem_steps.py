@@ -9,7 +9,7 @@ Ten buckets hold entries; every step but the bookkeeping asks a model:
 | extract | a chunk | deltas: what it states, or what has to be so for it (`DeltaKind`) |
 | update | a delta and the bucket's entries | one of `Update` and the entry that it is about |
 | bridge | a delta | at most three buckets that it may affect |
-| propose | a delta and a lane's candidates | at most three of them |
+| propose | a delta and a lane's candidates | at most three of them, with confidences |
 | judge | a delta and one entry | one of `Ruling` with a confidence |
 
 The names of its tracks and the words of its prompts are not in the source texts that we have; a
@@ -45,6 +45,7 @@ __all__ = [
     "DeltaKind",
     "Entry",
     "Lane",
+    "Proposed",
     "Ruled",
     "Ruling",
     "Steps",
@@ -181,6 +182,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposed:
+    """An entry that a lane proposes, by id, and how sure it is."""
+
+    entry: str
+    confidence: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class Updated:
     """An answer of the update judge; `entry` is the id of the entry that it is about."""
 
@@ -221,8 +230,8 @@ class Steps(Protocol):
 
     def propose(
         self, lane: Lane, delta: Delta, candidates: Sequence[Entry]
-    ) -> tuple[Sequence[str], Cost]:
-        """The ids of the entries that a delta may break, the most plausible first."""
+    ) -> tuple[Sequence[Proposed], Cost]:
+        """The entries that a delta may break, the most plausible first."""
         ...
 
     def judge(self, delta: Delta, entry: Entry) -> tuple[Ruled, Cost]:
