@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from lapse.admission import Policy
-    from lapse.runtime import Workspace
+    from lapse.runtime import Judging, Workspace
 
 __all__ = [
     "DEFAULT_CHARS",
@@ -191,6 +191,7 @@ def workspace_at(
     policy: Policy | None = None,
     judge: str = "none",
     judge_url: str = "",
+    judging: Judging | None = None,
 ) -> Generator[Workspace]:
     """A workspace for one command.
 
@@ -204,11 +205,12 @@ def workspace_at(
         policy: how returns are decided.
         judge: who answers, as `lapse.cli.workspace_judges` names it.
         judge_url: where the service of a model is.
+        judging: who answers, where several workspaces share one; then `judge` is left out.
     """
     if not new:
         with store_at(store):
             pass
-    with errors_explained(), judging_named(judge, judge_url) as judging:
+    with errors_explained(), judging_named(judge, judge_url) as named:
         from lapse.assembly import workspace
 
         with workspace(
@@ -217,7 +219,7 @@ def workspace_at(
             key=token_bytes(32) if key is None else key,
             create_key=True,
             policy=policy,
-            judging=judging,
+            judging=judging or named,
             tenant=tenant,
             anchor=None if anchor is None else anchor_at(anchor, anchor_key),
         ) as opened:

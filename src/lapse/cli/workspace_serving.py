@@ -12,7 +12,7 @@ import typer
 
 from lapse.cli.output import Format, FormatOption, errors_explained, print_json, say, warn
 from lapse.cli.stores import DEFAULT_STORE, AnchorOption, KeyOption
-from lapse.cli.workspace_judges import BaseUrl, Judge
+from lapse.cli.workspace_judges import BaseUrl, Judge, judging_named
 from lapse.cli.workspace_options import (
     DEFAULT_CHARS,
     DEFAULT_ITEMS,
@@ -129,6 +129,8 @@ def serve(
         except ImportError as missing:
             raise MissingExtra("lapse workspace serve", "server") from missing
         known = _read(tokens, new=False)
+        # One for all tenants: a model in this process is loaded once, and asked by one at a time.
+        judging = opened.enter_context(judging_named(judge, judge_url))
         spaces = {
             tenant: opened.enter_context(
                 workspace_at(
@@ -145,8 +147,7 @@ def serve(
                         when_incomplete=when_incomplete,
                         lifetime_s=lifetime_s,
                     ),
-                    judge=judge,
-                    judge_url=judge_url,
+                    judging=judging,
                 )
             )
             for tenant in {grant.tenant for grant in known}
