@@ -107,7 +107,7 @@ class Looked:
         departed: the revision after which items came.
 
     Attributes:
-        scanned: what was named about each item, or what came instead: as `propose` takes it.
+        scanned: what was named about each item, or what came instead, as far as somebody looked.
         answers: what was answered about each pair: as `judge` takes it.
     """
 
@@ -163,6 +163,11 @@ class Looked:
         for name in names:
             told |= self._named_by.get(name, set())
         return told | self._reach_again()
+
+    def told(self) -> dict[str, object]:
+        """What was named about each item that was looked at for everything that came."""
+        behind = self._behind()
+        return {name: answer for name, answer in self.scanned.items() if name not in behind}
 
     @property
     def is_behind(self) -> bool:
@@ -268,7 +273,12 @@ class Looked:
             return set()
         first, end = sorted((was.usually, now.usually))
         special = {item.id for slot in (was.slot, now.slot) for item in self._links.in_slot(slot)}
-        return special.union(self._asked.between(first, end))
+        about = special.union(self._asked.between(first, end))
+        for name in about & self._open - self.scanned.keys():
+            item = self._items[name]
+            if now.covers(item) and not was.covers(item):
+                self._keep(name, ())  # nothing had come after it: what came since is all
+        return about
 
     def _whole(self, fallen: Mapping[str, Fallen]) -> set[str]:
         """The items without an answer that something follows."""

@@ -90,8 +90,8 @@ class Readmission:
 
     @property
     def scanned(self) -> Mapping[str, object]:
-        """The answers to all scans so far, as `admit` takes them."""
-        return self._looked.scanned
+        """The answers that reach as far as what came, as `admit` takes them; a copy."""
+        return self._looked.told()
 
     @property
     def answers(self) -> Mapping[Pair, object]:

@@ -96,8 +96,17 @@ def test_one_look_at_what_came_stands_for_a_scan_of_each() -> None:
     again.look({"storm": ()})  # the hotel's scan is missing, so it lost its answer
     later(again, *OWED, HOTEL, STORM, FLOOD, statement("fire", epoch=22))
     again.sweep({"fire": ["storm", "h"]})
-    assert (again.came(), again.scanned) == ((), {"storm": ("fire",)})
-    assert [scan.older.id for scan in again.scans()] == ["flood", "h"]
+    assert (again.came(), again.scanned) == ((), {"flood": (), "storm": ("fire",)})
+    assert [scan.older.id for scan in again.scans()] == ["h"]
+
+
+def test_answers_that_do_not_reach_as_far_as_what_came_are_kept_back() -> None:
+    again = begun(*OWED, HOTEL, STORM)
+    assert again.scanned == {}
+    again.sweep({"storm": ()})  # at the first return as well
+    assert again.scanned == {"h": ()}
+    later(again, *OWED, HOTEL, STORM, FLOOD)
+    assert again.scanned == {}
 
 
 @pytest.mark.parametrize(
