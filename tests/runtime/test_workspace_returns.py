@@ -13,6 +13,7 @@ from lapse.admission import (
     Blocked,
     Failure,
     Incomplete,
+    Pair,
     Presence,
     Question,
     Reason,
@@ -26,6 +27,7 @@ from lapse.errors import (
     IllegalChange,
     InvalidValue,
     LedgerNotTrusted,
+    NoVerdict,
     StoreConflict,
     StoreCorrupt,
     StoreFull,
@@ -216,6 +218,22 @@ def test_what_came_while_questions_were_answered_is_decided_on(town: Town) -> No
     assert "h2" in {item.id for item in ended.view.items}
     assert ended.view.returning.epoch == town.work.status().epoch
     assert town.work.view("r1", FOR_BOOKING) == ended.view
+
+
+def test_what_a_verifier_failed_on_is_not_asked_again_in_the_same_return(town: Town) -> None:
+    asked: list[Pair] = []
+
+    class Failing(Meanwhile):
+        def verify(self, question: Question) -> Opinion:
+            super().verify(question)
+            asked.append(question.pair)
+            raise NoVerdict("it is down")
+
+    failing = Failing(lambda: town.says("n"))
+    slow = again(town, "slow", judging=Judging((AllPairs(),), failing))
+    assert isinstance(slow.work.return_(FOR_BOOKING, cycle="r1"), Blocked)
+    assert Pair("c", "n") in asked
+    assert len(asked) == len(set(asked))
 
 
 def test_a_workspace_that_never_rests_lets_nobody_in(town: Town) -> None:
