@@ -27,7 +27,8 @@ class Source(NamedTuple):
     Attributes:
         kind: what sort of thing it is.
         issuer: who answers for it: an origin such as ``https://api.example`` for rows, tables and
-            rules; empty for records; the workspace for premises; how to look for probes.
+            rules; empty for records; the workspace for premises, empty for the record's own; how to
+            look for probes.
         name: the table, the record's id, the premise, or the probe's target; empty for rules.
         key: the row's key; empty for everything but rows.
     """
@@ -59,7 +60,7 @@ class Source(NamedTuple):
 
     @classmethod
     def premise(cls, workspace: str, premise: str) -> Source:
-        """A named premise of a workspace."""
+        """A named premise of a workspace: a slot of it; the record's own where that is empty."""
         return cls("premise", workspace, premise)
 
     @classmethod
