@@ -203,6 +203,28 @@ def test_searching_by_meaning_goes_on_too(
     assert all(item.score is not None for item in second)
 
 
+class Joining(InMemoryStore):
+    """Finds by meaning fewer items than it was asked for, as a join of vectors to items does."""
+
+    def batch(self, ops: Any) -> Any:
+        asked = list(ops)
+        results: list[Any] = [*super().batch(asked)]
+        for number, op in enumerate(asked):
+            if isinstance(op, SearchOp) and op.query:
+                results[number] = results[number][: (op.limit + 1) // 2]
+        return results
+
+
+def test_a_store_that_stops_too_early_is_asked_for_more(beside: Beside) -> None:
+    store = GuardedStore(Joining(), beside("langgraph"))
+    for number in range(12):
+        store.put(ANA, f"n{number:02}", {"text": f"note {number}"})
+    store.invalidate(ANA, "n00", by="test")
+    assert len(store.search(ANA, query="note", limit=4)) == 4
+    assert len(store.search(ANA, query="note", limit=50)) == 11
+    assert store.search(BO, query="note", limit=4) == []
+
+
 class Counted(InMemoryStore):
     """Counts the items that searches give."""
 
