@@ -45,7 +45,19 @@ def one(name: str) -> StaleEpisode:
 @cache
 def ran() -> dict[str, Any]:
     done = CliRunner().invoke(
-        app, ["run", "stale-shaped", "--every", "5", "--accuracies", "1,0.7", "--format", "json"]
+        app,
+        [
+            "run",
+            "stale-shaped",
+            "--every",
+            "5",
+            "--most",
+            "2",
+            "--accuracies",
+            "1,0.7",
+            "--format",
+            "json",
+        ],
     )
     assert done.exit_code == 0, done.output
     result: dict[str, Any] = json.loads(done.stdout)
