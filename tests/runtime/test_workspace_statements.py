@@ -10,15 +10,19 @@ import pytest
 from lapse.admission import LONGEST_TEXT, Epochs, Refused, Sealed
 from lapse.errors import IllegalChange, InvalidValue, LapseError, UnknownRecord
 from lapse.ledger import (
+    ChangeKind,
+    Draft,
     Interval,
     Kind,
     Outcome,
+    Part,
     Receipt,
     Scope,
     Source,
     Stamp,
     Status,
     digest,
+    seal,
 )
 from lapse.runtime import Event, ItemStory, Notice
 from lapse.storage import InMemoryStore
@@ -267,6 +271,20 @@ def test_what_is_disputed_stands_again_by_a_receipt_and_what_fell_with_it_too(to
     assert (back.status, back.receipts[-1].at) == (Status.ACTIVE, town.clock.now())
     assert statuses(town, "a", "b", "c") == ["active", "active", "disputed"]
     assert [notice.what for notice in item(town, "a").notices] == ["disputed", "restored"]
+
+
+def test_what_somebody_else_holds_does_not_come_back_with_what_it_rests_on(town: Town) -> None:
+    town.says("a")
+    town.says("b", rests_on=["a"])
+    part = Part.of("b", {"by": "upkeep"}, salt="s")
+    at, kind = town.clock.now(), ChangeKind.SUSPENDED
+    draft = Draft(kind=kind, at=at, reason="recheck", actor="upkeep", parts=(part,))
+    head = town.work.store.head()
+    town.work.store.append(seal([draft], head), after=head)
+    town.work.dispute("a", by="A3")
+    town.clock.advance(seconds=1)
+    town.work.restore("a", by="A4", observer="booking-desk")
+    assert statuses(town, "a", "b") == ["active", "suspended"]
 
 
 def test_what_has_ended_is_said_again_and_carries_what_rested_on_it(town: Town) -> None:
