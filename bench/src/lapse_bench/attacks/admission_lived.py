@@ -187,9 +187,9 @@ LIVED: Final = (
         "smuggled_past_the_door",
         "a record with a plan is appended to the ledger itself",
         smuggled,
-        "attributes",
+        "StoreCorrupt",
         gains="instructions in the place of evidence",
-        residual="the return ends in an error: whoever may append past the workspace can stop it",
+        residual="the return ends in an error that names the record, and goes on once that has ended",
     ),
     _case(
         "implied_invalidation",
