@@ -189,7 +189,7 @@ LIVED: Final = (
         smuggled,
         "StoreCorrupt",
         gains="instructions in the place of evidence",
-        residual="the return ends in an error that names the record, and goes on once that has ended",
+        residual="the return ends in an error that names the record, until that has ended",
     ),
     _case(
         "implied_invalidation",
