@@ -37,6 +37,7 @@ from lapse.errors import InvalidValue, MissingExtra, StoreReadOnly
 from lapse.signing.private_files import read_private
 
 if TYPE_CHECKING:
+    from lapse.server.workspace_grants import Grant
     from lapse.server.workspace_tokens import Tokens
 
 __all__ = ["mcp", "serve", "token"]
@@ -80,19 +81,10 @@ def token(
 ) -> None:
     """Make a token for a caller, and print it once; the file keeps its digest."""
     with errors_explained():
-        from lapse.server.workspace_grants import Grant
-
         known = _read(tokens, new=True)
         made = token_urlsafe(32)
-        grant = Grant(
-            principal=principal,
-            role=role,
-            task=task or None,
-            tenant=tenant or None,
-            purposes=frozenset(only_purpose or ()),
-            authority=authority,
-            observer=observer,
-            operator=operator,
+        grant = _grant(
+            principal, role, task, tenant, only_purpose, authority, observer, operator=operator
         )
         _write(tokens, known.granting(made, grant))
     if format_ is Format.JSON:
@@ -194,18 +186,10 @@ def mcp(
             from lapse.server.workspace_mcp import serve_stdio, workspace_server
         except ImportError as missing:
             raise MissingExtra("lapse workspace mcp", "mcp") from missing
-        from lapse.server.workspace_grants import Grant
         from lapse.server.workspace_seat import Seat
 
-        grant = Grant(
-            principal=principal,
-            role=role,
-            task=task or None,
-            tenant=tenant or None,
-            purposes=frozenset(only_purpose or ()),
-            authority=authority,
-            observer=observer,
-            operator=operator,
+        grant = _grant(
+            principal, role, task, tenant, only_purpose, authority, observer, operator=operator
         )
         with workspace_at(
             store,
@@ -225,6 +209,31 @@ def mcp(
             judge_url=judge_url,
         ) as workspace:
             anyio.run(serve_stdio, workspace_server(Seat(workspace, grant)))
+
+
+def _grant(
+    principal: str,
+    role: str,
+    task: str | None,
+    tenant: str | None,
+    purposes: list[str] | None,
+    authority: str,
+    observer: str,
+    *,
+    operator: bool,
+) -> Grant:
+    from lapse.server.workspace_grants import Grant
+
+    return Grant(
+        principal=principal,
+        role=role,
+        task=task or None,
+        tenant=tenant or None,
+        purposes=frozenset(purposes or ()),
+        authority=authority,
+        observer=observer,
+        operator=operator,
+    )
 
 
 def _print_address(address: str, format_: Format) -> None:

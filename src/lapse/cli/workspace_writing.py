@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lapse.admission import WorkItem
-    from lapse.runtime import Changing, Notice
+    from lapse.runtime import Changing, Notice, Workspace
 
 __all__ = ["close", "dispute", "record", "resolve", "restore", "revoke", "supersede"]
 
@@ -59,48 +59,58 @@ Attributes = Annotated[
 ]
 
 
+Slot = Annotated[
+    str, typer.Option(help="What it is about; a later statement of the slot is a version.")
+]
+KindOfItem = Annotated[str, typer.Option("--kind", help=f"One of {', '.join(_KINDS)}.")]
+ForRole = Annotated[
+    str | None, typer.Option("--for-role", help="Who may see it; left out: every role.")
+]
+ForTask = Annotated[
+    str | None, typer.Option("--for-task", help="The task it belongs to; left out: any.")
+]
+ForPurpose = Annotated[
+    list[str] | None, typer.Option("--for-purpose", help="For which purpose; repeatable.")
+]
+Replaces = Annotated[
+    list[str] | None, typer.Option(help="An item that it takes the place of; repeatable.")
+]
+Obligation = Annotated[
+    str, typer.Option(help="The obligation that is opened, or whose progress is told.")
+]
+Required = Annotated[list[str] | None, typer.Option(help="What the obligation needs; repeatable.")]
+Critical = Annotated[
+    list[str] | None,
+    typer.Option(help="What it needs so much that nothing is shown without; repeatable."),
+]
+ItemId = Annotated[
+    str | None, typer.Option("--id", help="An id of your own, to repeat the command safely.")
+]
+
+
 def record(
     text: Text,
-    slot: Annotated[
-        str, typer.Option(help="What it is about; a later statement of the slot is a version.")
-    ],
+    slot: Slot,
     by: Writer,
     store: NewStore = DEFAULT_STORE,
     tenant: Tenant = None,
-    kind: Annotated[str, typer.Option(help=f"One of {', '.join(_KINDS)}.")] = "fact",
+    kind: KindOfItem = "fact",
     observer: Observer = "",
     looked_at: LookedAt = None,
     authority: Authority = "",
-    role: Annotated[
-        str | None, typer.Option("--for-role", help="Who may see it; left out: every role.")
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option("--for-task", help="The task it belongs to; left out: any.")
-    ] = None,
-    purposes: Annotated[
-        list[str] | None, typer.Option("--for-purpose", help="For which purpose; repeatable.")
-    ] = None,
+    role: ForRole = None,
+    task: ForTask = None,
+    purposes: ForPurpose = None,
     supports: Supports = None,
     rests_on: RestsOn = None,
     assumes: Assumes = None,
-    replaces: Annotated[
-        list[str] | None, typer.Option(help="An item that it takes the place of; repeatable.")
-    ] = None,
-    obligation: Annotated[
-        str, typer.Option(help="The obligation that is opened, or whose progress is told.")
-    ] = "",
-    required: Annotated[
-        list[str] | None, typer.Option(help="What the obligation needs; repeatable.")
-    ] = None,
-    critical: Annotated[
-        list[str] | None,
-        typer.Option(help="What it needs so much that nothing is shown without; repeatable."),
-    ] = None,
+    replaces: Replaces = None,
+    obligation: Obligation = "",
+    required: Required = None,
+    critical: Critical = None,
     value: Value = "",
     attributes: Attributes = None,
-    item_id: Annotated[
-        str | None, typer.Option("--id", help="An id of your own, to repeat the command safely.")
-    ] = None,
+    item_id: ItemId = None,
     anchor: AnchorOption = None,
     anchor_key: KeyOption = None,
     format_: FormatOption = Format.TABLE,
@@ -109,25 +119,19 @@ def record(
     with workspace_at(
         store, tenant=tenant, anchor=anchor, anchor_key=anchor_key, new=True
     ) as workspace:
-        if kind not in _KINDS:
-            raise InvalidValue("--kind", kind, f"pick one of {', '.join(_KINDS)}")
-
-        def ids(names: Sequence[str] | None) -> list[str]:
-            return [id_in(workspace, name) for name in names or ()]
-
-        needed = list(dict.fromkeys([*(required or ()), *(critical or ())]))
+        needed = [*(required or ()), *(critical or ())]
         item = workspace.record(
             text,
             slot=slot,
             by=by,
-            kind=Kind(kind),
+            kind=_kind(kind),
             authority=authority,
             scope=Scope(role=role, task=task),
             purposes=purposes or (),
             supports=supports or (),
-            rests_on=ids(rests_on),
-            assumes=ids(assumes),
-            replaces=ids(replaces),
+            rests_on=_ids(workspace, rests_on),
+            assumes=_ids(workspace, assumes),
+            replaces=_ids(workspace, replaces),
             obligation=obligation,
             required=needed,
             critical=critical or (),
@@ -137,9 +141,17 @@ def record(
             source=_source(looked_at),
             item_id=item_id,
         )
-    _written(item, format_, f"Recorded {item.id} in revision {item.epochs.since}.")
-    if format_ is Format.TABLE and not observer:
-        say("Nobody vouches for it, so it is shown to nobody: --observer NAME, or 'lapse restore'.")
+    _written(item, format_, f"Recorded {item.id} in revision {item.epochs.since}.", observer)
+
+
+def _kind(name: str) -> Kind:
+    if name not in _KINDS:
+        raise InvalidValue("--kind", name, f"pick one of {', '.join(_KINDS)}")
+    return Kind(name)
+
+
+def _ids(workspace: Workspace, names: Sequence[str] | None) -> list[str]:
+    return [id_in(workspace, name) for name in names or ()]
 
 
 def supersede(
@@ -171,7 +183,7 @@ def supersede(
         if supports:
             changing["supports"] = supports
         if rests_on:
-            changing["rests_on"] = [id_in(workspace, name) for name in rests_on]
+            changing["rests_on"] = _ids(workspace, rests_on)
         if (given := _object(attributes)) is not None:
             changing["attributes"] = given
         new = workspace.supersede(old, text, by=by, **changing)
@@ -294,13 +306,15 @@ def resolve(
     _written(holds, format_, f"{side} is right; {holds.id} says it from now on.")
 
 
-def _written(item: WorkItem, format_: Format, sentence: str) -> None:
+def _written(item: WorkItem, format_: Format, sentence: str, observer: str = "-") -> None:
     from lapse.server.workspace_told import Written
 
     if format_ is Format.JSON:
         print_json(Written.of(item).model_dump())
         return
     say(sentence)
+    if not observer:
+        say("Nobody vouches for it, so it is shown to nobody: --observer NAME, or 'lapse restore'.")
     if item.status.value == "disputed":
         say("It is disputed: its authority does not suffice to take that place.")
     say(f"Next: 'lapse why {item.id}' tells its story, 'lapse status' how the workspace stands.")
