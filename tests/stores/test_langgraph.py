@@ -166,6 +166,17 @@ def test_what_rests_on_an_item_is_held_when_it_is_overwritten(store: GuardedStor
     assert [r.status for r in store.history(ANA, "commute")] == [Status.SUSPENDED]
 
 
+def test_a_guess_does_not_overwrite_what_a_user_said(store: GuardedStore) -> None:
+    user = store.saying(Provenance(writer="ana", authority="user"))
+    user.put(ANA, "town", {"text": "Lyon"})
+    bot = store.saying(Provenance(writer="bot", authority="inference"))
+    with pytest.raises(InvalidValue, match="higher"):
+        bot.batch([PutOp(ANA, "pet", {"text": "cat"}), PutOp(ANA, "town", {"text": "Nice"})])
+    assert [item.value for item in store.inner.search(ANA)] == [{"text": "Lyon"}]
+    user.put(ANA, "town", {"text": "Nice"})
+    assert value(bot.get(ANA, "town")) == {"text": "Nice"}
+
+
 # -- searching goes on ---------------------------------------------------------------------------
 
 

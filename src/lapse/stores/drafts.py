@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from lapse.stores.endings import Act, Drafted
     from lapse.stores.port import Remembered
 
-__all__ = ["Write", "remembered", "remembered_together", "restored"]
+__all__ = ["Write", "may_replace", "remembered", "remembered_together", "restored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _written(
 ) -> Drafted:
     """A new record, and the end of what it takes the place of."""
     rivals = _rivals(state, entries.store, memory, said)
-    stronger = [one.id for one in rivals if not _may_replace(said, one, act.ranks)]
+    stronger = [one.id for one in rivals if not may_replace(said, one, act.ranks)]
     replaced = [latest.id] if latest is not None and latest.status in LIVE else []
     replaced += [] if stronger else [one.id for one in rivals]
     bound, evidence = _bound(state, entries, memory.external_id, said, act)
@@ -256,7 +256,8 @@ def _rivals(state: State, store: str, memory: Remembered, said: Provenance) -> l
     ]
 
 
-def _may_replace(said: Provenance, other: Record, ranks: Mapping[str, int]) -> bool:
+def may_replace(said: Provenance, other: Record, ranks: Mapping[str, int]) -> bool:
+    """Whether a writer may take the place of a record: it is the same, or ranks as high."""
     lowest = min(ranks.values(), default=0)
     mine, theirs = (ranks.get(n, lowest) for n in (said.authority, other.content["authority"]))
     return mine >= theirs or said.writer == other.content["writer"]

@@ -195,11 +195,13 @@ class Guarded:
             metadata: what else; None: as it is.
 
         Raises:
-            InvalidValue: there is no such memory, or `said` rests on one that does not stand.
+            InvalidValue: there is no such memory, `said` rests on one that does not stand, or its
+                authority is lower than that of another writer whose memory stands there.
         """
         before = self._there(external_id)
         told = self._said(external_id) if said is None else said
         self._check(told, metadata)
+        self.sidecar.check_write(external_id, told)
         memory = self.store.update(external_id, text, metadata=metadata)
         return self._served(memory, self.sidecar.remember(memory, told, before=before))
 

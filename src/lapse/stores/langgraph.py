@@ -66,7 +66,8 @@ class GuardedStore(BaseStore):
         """Carry out operations on the store inside, and leave out what does not stand.
 
         Raises:
-            InvalidValue: a value holds what JSON cannot carry, or the member ``_lapse``.
+            InvalidValue: a value holds what JSON cannot carry, or the member ``_lapse``, or another
+                writer of higher authority put what stands there; nothing was written.
             StoreError: the ledger could not be read or written; what was put is not served until
                 it is attested.
         """

@@ -129,6 +129,8 @@ class Steps:
             if isinstance(op, ListNamespacesOp):
                 results[i] = yield from self._namespaces(op)
         yield from self._refresh(results, ops)
+        for place in (place for place in puts if values[place] is not None):
+            self._sidecar.check_write(memory_name(*place), self._manner.said)
         if puts:
             asked = [
                 op if values[place] is None else op._replace(value=values[place])

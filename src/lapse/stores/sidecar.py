@@ -12,7 +12,7 @@ from lapse.admission import RANKS
 from lapse.errors import InvalidValue
 from lapse.ledger import EVERYWHERE, ChangeKind, Status
 from lapse.runtime import Session
-from lapse.stores.drafts import Write, remembered_together, restored
+from lapse.stores.drafts import Write, may_replace, remembered_together, restored
 from lapse.stores.endings import Act, ended, held
 from lapse.stores.entries import Entries, is_entry
 from lapse.stores.reading import Standing, judged
@@ -132,6 +132,19 @@ class Sidecar:
         """Whether a record is active and nothing that it rests on moved unreconciled."""
         with self._session.lock:
             return self._caught_up().usable(record)
+
+    def check_write(self, external_id: str, said: Provenance) -> None:
+        """Refuse, before a store is asked, a writer who may not replace what stands there.
+
+        Raises:
+            InvalidValue: the memory stands, by another writer of higher authority.
+        """
+        history = self.history(external_id)
+        if not history or history[-1].status is not Status.ACTIVE:
+            return
+        if not may_replace(said, history[-1], self._ranks):
+            remedy = f"{external_id} was written with a higher one; add a memory of its own"
+            raise InvalidValue("authority", said.authority, remedy)
 
     # -- writing -----------------------------------------------------------------------------
 

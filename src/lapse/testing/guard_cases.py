@@ -149,6 +149,23 @@ def what_is_overwritten_is_kept(place: Place) -> None:
     same(len(guarded.sidecar.history(name)), 3, "which is a version of its own")
 
 
+def a_lower_authority_overwrites_nothing(place: Place) -> None:
+    """Neither store nor ledger is written to, when a guess would replace what a user said."""
+    guarded = guard(place())
+    memory = guarded.add(TEXTS[0], ANA).memory
+    guess = Provenance(writer="bot", authority="inference")
+    refuses(
+        InvalidValue,
+        lambda: guarded.update(memory.external_id, TEXTS[1], guess),
+        "a guess does not overwrite what a user said",
+    )
+    same_memory(guarded.store.get(memory.external_id), memory, "the store was not asked")
+    same(_reads(guarded, memory), _every_read(guarded), "what the user said stands")
+    guarded.invalidate(memory.external_id, by="Ana", ending=Ending.REVOKED)
+    updated = guarded.update(memory.external_id, TEXTS[1], guess)
+    same(updated.standing, Standing.ACTIVE, "what does not stand is nobody's to keep")
+
+
 def the_same_again_is_still_served(place: Place) -> None:
     """Writing the same text again changes nothing about who is served, nor makes a drift."""
     guarded = guard(place())
@@ -296,6 +313,7 @@ GUARD_CASES: tuple[Callable[[Place], None], ...] = (
     what_changed_outside_has_drifted,
     every_ending_is_left_out_and_reversible,
     what_is_overwritten_is_kept,
+    a_lower_authority_overwrites_nothing,
     the_same_again_is_still_served,
     a_loser_nobody_saw_is_kept_too,
     what_rests_on_it_is_held,
