@@ -253,3 +253,24 @@ def test_a_wrong_command_is_told_what_to_do(arguments: tuple[str, ...], says: st
     done = CliRunner().invoke(app, ["run", *arguments])
     assert isinstance(done.exception, InvalidValue)
     assert says in str(done.exception)
+
+
+@pytest.mark.slow
+def test_a_model_is_really_asked_where_one_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("llama_cpp")
+    rows = [
+        {"task": "t", "inputs": f"{n} + 1?", "targets": [str(n + 1)], "misleading_target": "0"}
+        for n in (1, 2)
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    arguments = ("--data", str(path), "--sizes", "1", "--methods", "lapse", "--verifier", "local")
+    result = run("manbench-return", *arguments)
+    assert result["config"]["verifier"].startswith("local:")
+    told = result["methods"]["lapse"]
+    assert told["calls"] == told["n"] == 2
+    assert told["tokens"] > 500
+    pairs = run("stale-shaped", "--every", "20", "--methods", "reset", "--local-pairs", "1")
+    asked = pairs["verifiers"][-1]
+    assert asked["verifier"].startswith("local:")
+    assert (asked["breaking_pairs"], asked["other_pairs"]) == (1, 1)
