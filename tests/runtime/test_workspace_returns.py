@@ -407,6 +407,21 @@ def test_what_rests_on_a_row_that_moved_fails_the_temporal_gate(store: InMemoryS
     assert isinstance(town.work.return_(FOR_BOOKING, cycle="r3"), Sealed)
 
 
+def test_what_happened_since_is_no_part_of_what_she_left_with(town: Town) -> None:
+    town.work.dispute("c", by="A3")
+    town.clock.advance(seconds=1)
+    back = town.work.restore("c", by="A3", observer="booking-desk")
+    assert len(back.receipts) == 2
+    before = town.work.status().epoch
+    assert sealed(town).view.returning.epoch == before
+    town.work.dispute("c", by="A3")
+    town.work.close("o_h", by="A2")
+    town.work.depart(HER)
+    town.clock.advance(seconds=1)
+    town.work.restore("c", by="A3", observer="booking-desk")
+    sealed(town, "r2")
+
+
 def test_what_a_recheck_contradicts_fails_with_both_reasons(town: Town) -> None:
     at = town.clock.advance(seconds=1)
     receipt = Receipt(
