@@ -285,6 +285,45 @@ def test_a_long_list_is_made_cheaper_and_not_searched() -> None:
     assert set(chosen(Candidates([*halves, *parts[24:25]]), wanted, **room)) == {"one", "two"}
 
 
+def test_what_leads_to_the_same_at_more_cost_is_not_looked_at_again() -> None:
+    items = [fact("b", "b", length=3), fact("ab", "a", "b", length=8), fact("a", "a", length=5)]
+    items += [fact("a2", "a", length=30)]
+    items += [fact(f"{name}{n}", name, length=20 + n) for name in "ce" for n in range(4)]
+    wanted = dict.fromkeys("abce", 1)
+    greedy = [rank[3] for rank in greedily(Candidates(items), wanted, items=3, chars=999)]
+    assert greedy == ["b", "a", "c0"]
+    assert chosen(Candidates(items), wanted, items=3) == ("ab", "c0", "e0")
+
+
+def test_of_what_supports_the_same_that_is_lacking_the_shortest_counts() -> None:
+    items = [fact(f"x{n}", "a", f"not asked {n}", length=10 + n) for n in range(8)]
+    assert chosen(Candidates(items), {"a": 1}) == ("x0",)
+
+
+@pytest.mark.parametrize("changed", [{}, {"unsafe_relevance": {"h": 1.0}}], ids=["owed", "scores"])
+def test_what_did_not_fit_is_told_as_from_the_start(changed: dict[str, Any]) -> None:
+    owed = (replace(OWED[0], required=("d", "e")), OWED[1])
+    room = sum(len(item.text) for item in (*owed, HOTEL))
+    policy = replace(POLICY, budget=Budget(chars=room), unsafe_incomplete_views=True, **changed)
+    long, idle = statement("long", supports=("e",)), statement("idle")
+    again = Readmission(returning(leaving(), *owed, HOTEL, long, idle), policy)
+    later(again, *owed, HOTEL, long)  # what is gone is not told about
+    found = again.next(KEYS)
+    assert isinstance(found, Sealed)
+    assert found.left_out == {"long": (Reason.OVER_BUDGET,)}
+    whole = replace(again.checkpoint, items=again.checkpoint.items)
+    assert found == admit(whole, policy, scanned={}, answers={}, signer=KEYS)
+    later(again, *owed, long)
+    assert [item.id for item in again.checkpoint.items] == ["f", "long", "o"]
+    assert "h" not in reasons(again)
+
+
+def test_an_answer_about_what_was_not_asked_is_passed_over() -> None:
+    again = begun(*OWED, HOTEL, STORM)
+    again.look({"h": (), "storm": ["h"], "nobody": ["storm"]})
+    assert again.scanned == {"h": ()}
+
+
 def test_the_budget_of_a_policy_names_how_many_there_are() -> None:
     again = begun(*OWED, HOTEL, policy=replace(POLICY, budget=Budget(items=2)))
     found = again.next(KEYS)
