@@ -5,6 +5,7 @@ unit of time and of reward as long as it is the same one throughout.
 """
 
 from lapse.upkeep.beliefs import Grounding, Rates, reading, relaxed, until
+from lapse.upkeep.estimates import Learned, RateGrid
 from lapse.upkeep.numbers import Flags, Floats, Integers, Numbers
 from lapse.upkeep.values import Stakes, doubt, noisy_value, partial_value, regret
 
@@ -13,7 +14,9 @@ __all__ = [
     "Floats",
     "Grounding",
     "Integers",
+    "Learned",
     "Numbers",
+    "RateGrid",
     "Rates",
     "Stakes",
     "doubt",

@@ -6,7 +6,7 @@ serving and not serving are equally good: there a look is worth most, and at bot
 
 `doubt` is the source's form. `regret` also counts what a repair brings: when a look finds the thing
 gone it finds what is there instead, so a thing that is known to be gone is worth a look as well
-until the other version is on file (docs/decisions/0095).
+until the other version is on file (docs/decisions/0096).
 """
 
 from __future__ import annotations
