@@ -105,13 +105,13 @@ def _without_the_idle(taken: Sequence[_Piece]) -> list[_Piece]:
 def _pieces(
     candidates: Candidates, lacking: Sequence[str], bit: Mapping[str, int]
 ) -> Collection[_Piece]:
-    shortest: dict[int, _Piece] = {}
+    shortest: dict[int, tuple[int, str]] = {}
     for group in {group for dependency in lacking for group in candidates.about(dependency)}:
-        piece = _Piece(*candidates.shortest(group), _bits(group, bit))
-        known = shortest.get(piece.bits)
-        if known is None or piece < known:
-            shortest[piece.bits] = piece
-    return shortest.values()
+        bits, first = _bits(group, bit), candidates.shortest(group)
+        known = shortest.get(bits)
+        if known is None or first < known:
+            shortest[bits] = first
+    return [_Piece(cost, name, bits) for bits, (cost, name) in shortest.items()]
 
 
 @dataclass(slots=True)

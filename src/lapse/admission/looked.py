@@ -65,9 +65,10 @@ class _Line:
         start = bisect_left(self._places, (first, ""))
         return [name for _, name in self._places[start : bisect_left(self._places, (end, ""))]]
 
-    def all(self) -> list[str]:
-        """The ids, in order."""
-        return [name for _, name in self._places]
+    def after(self, moment: _Moment) -> list[str]:
+        """The ids after a moment, in order."""
+        start = bisect_left(self._places, ((moment[0], moment[1] + 1), ""))
+        return [name for _, name in self._places[start:]]
 
     def reaches(self, items: Mapping[str, WorkItem]) -> _Reach:
         """Up to when items are followed by one of these in another slot."""
@@ -182,7 +183,8 @@ class Looked:
         """
         whole = self._whole(fallen)
         further = self._behind() - fallen.keys()
-        every = Absence(self._items[name] for name in (self._came.all() if whole else ()))
+        latest = [self._items[name] for name in self._since(whole)]
+        every = Absence(latest)
         fresh = Absence(self._items[name] for name in self._fresh)
         for name in sorted(whole | further):
             item = self._items[name]
@@ -279,6 +281,12 @@ class Looked:
             if now.covers(item) and not was.covers(item):
                 self._keep(name, ())  # nothing had come after it: what came since is all
         return about
+
+    def _since(self, names: set[str]) -> list[str]:
+        """What came after the earliest of some items: mostly few, where few are asked about."""
+        if not names:
+            return []
+        return self._came.after(min(self._items[name].moment for name in names))
 
     def _whole(self, fallen: Mapping[str, Fallen]) -> set[str]:
         """The items without an answer that something follows."""
