@@ -109,14 +109,8 @@ def grown(*, held: int, team: int, each: int, seed: int = 0) -> Grown:
     """
     beliefs = _beliefs()
     events = team * each
-    for field, value, least in (
-        ("held", held, len(beliefs)),
-        ("team", team, 1),
-        ("each", each, 1),
-        ("events", events, _BROKEN),
-    ):
-        if value < least:
-            raise InvalidValue(field, value, f"give at least {least}")
+    _check(("held", held, len(beliefs)), ("team", team, 1), ("each", each, 1))
+    _check(("events", events, _BROKEN))
     draw = random.Random(f"{seed}/{held}/{team}/{each}")
     said = list(_lines())
     if held + events > len(said):
@@ -156,6 +150,12 @@ def grown(*, held: int, team: int, each: int, seed: int = 0) -> Grown:
         answers=Answers(valid=frozenset(facts[text] for text in (*holds, *changes)), stale=stale),
         broken=frozenset((beliefs[place][0], beliefs[place][1]) for place in broken),
     )
+
+
+def _check(*bounds: tuple[str, int, int]) -> None:
+    for field, value, least in bounds:
+        if value < least:
+            raise InvalidValue(field, value, f"give at least {least}")
 
 
 def _claim(place: int, text: str, source: str, attribute: str) -> Claim:

@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 
 __all__ = ["LINKS_ONLY", "stackage_return"]
 
+Absences = Annotated[str, typer.Option("--absences", help="Days away, with commas between.")]
+Departures = Annotated[
+    int, typer.Option("--departures", min=1, help="How many moments to leave at.")
+]
+
 LINKS_ONLY = LapseMethod("lapse, links only", premises=False)
 """The same without declared premises: what partial recovery is worth."""
 
 
 def stackage_return(  # noqa: PLR0913, PLR0917 - the options of a command
     methods: Methods = ALL,
-    absences: Annotated[
-        str, typer.Option("--absences", help="Days away, with commas between.")
-    ] = "1,7,30,90,180,365",
-    departures: Annotated[
-        int, typer.Option("--departures", min=1, help="How many moments to leave at.")
-    ] = 20,
+    absences: Absences = "1,7,30,90,180,365",
+    departures: Departures = 20,
     packages: Annotated[
         int, typer.Option("--packages", min=1, help="How many packages a workload has.")
     ] = 20,

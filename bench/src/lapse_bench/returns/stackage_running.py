@@ -73,32 +73,31 @@ def run_stackage(
             "absences": {str(days): block for days, block in by_days.items()},
         }
         samples[method.name] = [
-            [
-                one.episode.id,
-                one.days,
-                len(said.available),
-                sum(said.available),
-                len(said.withheld),
-                sum(said.withheld),
-                len(one.restored),
-                restored,
-            ]
+            [one.episode.id, one.days, *_counts(said), len(one.restored), restored]
             for one, said, restored in found
         ]
     return {
         "methods": scores,
-        "sample_columns": [
-            "episode",
-            "days",
-            "needed",
-            "available",
-            "stale",
-            "withheld",
-            "came back",
-            "restored",
-        ],
+        "sample_columns": list(_COLUMNS),
         "samples": samples,
     }
+
+
+_COLUMNS: Final = (
+    "episode",
+    "days",
+    "needed",
+    "available",
+    "stale",
+    "withheld",
+    "came back",
+    "restored",
+)
+
+
+def _counts(said: Judged) -> tuple[int, int, int, int]:
+    available, withheld = said.available, said.withheld
+    return len(available), sum(available), len(withheld), sum(withheld)
 
 
 def _restored(method: ReturnMethod, one: StackageEpisode) -> int:

@@ -14,7 +14,14 @@ from lapse_bench.options import Form, Format, Out, Seed
 from lapse_bench.provenance import gathered
 from lapse_bench.returns.episodes import UNLIMITED
 from lapse_bench.returns.registry import METHODS, chosen_methods
-from lapse_bench.returns.verifiers import STAND_IN, Verifier
+from lapse_bench.returns.verifiers import (
+    STAND_IN,
+    Accuracies,
+    Verifier,
+    model_named,
+    stand_ins,
+    verified,
+)
 from lapse_bench.returns.writing import (
     ALL,
     Data,
@@ -37,27 +44,30 @@ if TYPE_CHECKING:
 __all__ = ["stale_shaped"]
 
 
+ProposerName = Annotated[
+    str, typer.Option("--proposer", help="Who names pairs: union, bm25, embedded, shared, all.")
+]
+Most = Annotated[int, typer.Option("--most", min=1, help="How many later items it names for each.")]
+Every = Annotated[int, typer.Option("--every", min=1, help="Take every so manieth belief.")]
+LocalPairs = Annotated[
+    int,
+    typer.Option("--local-pairs", min=0, help="Also ask the local model about so many pairs."),
+]
+AnyFile = Annotated[
+    bool, typer.Option("--any-file", help="Take a file of STALE's shape that is not STALE's.")
+]
+
+
 def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
     methods: Methods = ALL,
     verifier: Verifier = STAND_IN,
-    accuracies: Annotated[
-        str, typer.Option("--accuracies", help="How often the stand-in is right; several: a curve.")
-    ] = "1,0.9,0.8,0.7,0.6",
-    proposer: Annotated[
-        str, typer.Option("--proposer", help="Who names pairs: union, bm25, embedded, shared, all.")
-    ] = "union",
-    most: Annotated[
-        int, typer.Option("--most", min=1, help="How many later items it names for each.")
-    ] = 4,
-    every: Annotated[int, typer.Option("--every", min=1, help="Take every so manieth belief.")] = 1,
-    local_pairs: Annotated[
-        int,
-        typer.Option("--local-pairs", min=0, help="Also ask the local model about so many pairs."),
-    ] = 0,
+    accuracies: Accuracies = "1,0.9,0.8,0.7,0.6",
+    proposer: ProposerName = "union",
+    most: Most = 4,
+    every: Every = 1,
+    local_pairs: LocalPairs = 0,
     data: Data = None,
-    any_file: Annotated[  # noqa: FBT002 - a flag of a command
-        bool, typer.Option("--any-file", help="Take a file of STALE's shape that is not STALE's.")
-    ] = False,
+    any_file: AnyFile = False,  # noqa: FBT002 - a flag of a command
     seed: Seed = 0,
     form: Format = Form.TABLE,
     out: Out = None,
@@ -65,11 +75,6 @@ def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
     """Return to a remark that broke a belief without naming it: does anybody notice?"""
     from lapse_bench.returns import stale_running as running  # noqa: PLC0415 - cheap start
     from lapse_bench.returns.stale_returns import truth_of  # noqa: PLC0415
-    from lapse_bench.returns.verifiers import (  # noqa: PLC0415
-        model_named,
-        stand_ins,
-        verified,
-    )
 
     asked = chosen_methods(split(methods))
     wanted = shares("accuracies", accuracies)
@@ -77,21 +82,13 @@ def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
     episodes = _episodes(data, any_file=any_file, every=every)
     truth = truth_of(episodes)
     provenance = gathered(date=now())
-    with model_named(verifier) as model, progress() as bar:
+    with model_named(verifier) as model:
         ours = verified(verifier, wanted, truth, seed=seed, proposers=proposers, model=model)
         asked = _in_place(asked, ours)
-        task = bar.add_task("stale-shaped", total=len(episodes) * (len(asked) + len(METHODS)))
-
-        def tell(name: str) -> None:
-            bar.update(task, advance=1, description=name)
-
-        ran = running.run_stale(episodes, asked, tell)
-        reach = running.run_declared(episodes, tuple(METHODS.values()), tell)
-        returns = running.opened(episodes)
-        recalled = running.recalls(returns)
-        judges = stand_ins(wanted, truth, seed=seed) if verifier == STAND_IN else ()
-        rulings = [running.ruled(returns, judge, proposers) for judge in judges]
-    rulings += _asked_local(returns, local_pairs)
+        ran = _ran(episodes, asked)
+    returns = running.opened(episodes)
+    judges = stand_ins(wanted, truth, seed=seed) if verifier == STAND_IN else ()
+    rulings = [running.ruled(returns, judge, proposers) for judge in judges]
     result = {
         "benchmark": "stale-shaped",
         "data": _data(data, any_file=any_file),
@@ -106,13 +103,30 @@ def stale_shaped(  # noqa: PLR0913, PLR0917 - the options of a command
         **provenance.as_json(),
         "notes": list(running.STALE_NOTES),
         **ran,
-        "declared": reach,
-        "proposers": recalled,
-        "verifiers": rulings,
+        "proposers": running.recalls(returns),
+        "verifiers": [*rulings, *_asked_local(returns, local_pairs)],
         "problems": [],
     }
-    if out is not None and verifier == STAND_IN and wanted:
-        result["figures"] = _drawn(ran["methods"], out, first=wanted[0])
+    _told(result, form, out, first=wanted[0] if verifier == STAND_IN else None)
+
+
+def _ran(episodes: Sequence[StaleEpisode], asked: Sequence[ReturnMethod]) -> dict[str, Any]:
+    from lapse_bench.returns import stale_running as running  # noqa: PLC0415 - cheap start
+
+    with progress() as bar:
+        task = bar.add_task("stale-shaped", total=len(episodes) * (len(asked) + len(METHODS)))
+
+        def tell(name: str) -> None:
+            bar.update(task, advance=1, description=name)
+
+        ran = running.run_stale(episodes, asked, tell)
+        ran["declared"] = running.run_declared(episodes, tuple(METHODS.values()), tell)
+    return ran
+
+
+def _told(result: dict[str, Any], form: Form, out: Path | None, *, first: float | None) -> None:
+    if out is not None and first is not None:
+        result["figures"] = _drawn(result["methods"], out, first=first)
     columns = ("via", "iir", "overall", "ls", "left_out", "calls", "tokens")
     finish(result, columns, form, out)
     if form is not Form.JSON:
@@ -160,7 +174,6 @@ def _asked_local(returns: Sequence[Any], pairs: int) -> list[dict[str, Any]]:
         return []
     from lapse.judges import AllPairs  # noqa: PLC0415 - cheap start
     from lapse_bench.returns.stale_running import ruled  # noqa: PLC0415
-    from lapse_bench.returns.verifiers import model_named  # noqa: PLC0415
 
     with model_named("local") as judge:
         assert judge is not None  # noqa: S101 - it was asked for

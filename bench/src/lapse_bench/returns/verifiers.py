@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NOBODY",
     "STAND_IN",
+    "Accuracies",
     "Verifier",
     "accuracy_of",
     "model_named",
@@ -38,6 +39,10 @@ Verifier = Annotated[
         "--verifier",
         help="Whom lapse asks: none, stand-in, local, openai:MODEL or anthropic:MODEL.",
     ),
+]
+
+Accuracies = Annotated[
+    str, typer.Option("--accuracies", help="How often the stand-in is right; several: a curve.")
 ]
 
 STAND_IN: Final = "stand-in"
