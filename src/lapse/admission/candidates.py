@@ -74,10 +74,6 @@ class Candidates:
         """The ids of a group that is there, the first choice first."""
         return [name for _, name in self._groups[group]]
 
-    def shortest(self, group: Group) -> tuple[int, str]:
-        """Cost and id of the first choice of a group that is there."""
-        return self._groups[group][0]
-
     def ranked(self, wanted: Mapping[str, int]) -> list[Rank]:
         """The first choice of each group that supports anything wanted, best first.
 

@@ -67,7 +67,7 @@ def cheapest(
         best = _without_the_idle(taken)
     if 0 < len(lacking) <= MOST_LACKING:
         most = chars if best is None else sum(piece.cost for piece in best) - 1
-        pieces = _pieces(candidates, lacking, bit)
+        pieces = _pieces(candidates.ranked(wanted), bit)
         found = _Search.over(pieces, len(lacking), items=items, most=most).run(whole)
         best = best if found is None else found
     chosen = {piece.name for piece in (taken if best is None else best)}
@@ -102,15 +102,13 @@ def _without_the_idle(taken: Sequence[_Piece]) -> list[_Piece]:
     return kept
 
 
-def _pieces(
-    candidates: Candidates, lacking: Sequence[str], bit: Mapping[str, int]
-) -> Collection[_Piece]:
+def _pieces(ranks: Iterable[Rank], bit: Mapping[str, int]) -> list[_Piece]:
     shortest: dict[int, tuple[int, str]] = {}
-    for group in {group for dependency in lacking for group in candidates.about(dependency)}:
-        bits, first = _bits(group, bit), candidates.shortest(group)
+    for _, _, cost, name, group in ranks:
+        bits = _bits(group, bit)
         known = shortest.get(bits)
-        if known is None or first < known:
-            shortest[bits] = first
+        if known is None or (cost, name) < known:
+            shortest[bits] = cost, name
     return [_Piece(cost, name, bits) for bits, (cost, name) in shortest.items()]
 
 
