@@ -12,7 +12,15 @@ from lapse.ledger import Interval, Kind, Outcome, Receipt, Scope, Source, Stamp,
 if TYPE_CHECKING:
     from lapse.admission import Checkpoint
 
-__all__ = ["DRAWN", "POLICY", "Drawn", "drawn_workspace", "some_changes"]
+__all__ = [
+    "DRAWN",
+    "POLICY",
+    "Drawn",
+    "drawn_items",
+    "drawn_return",
+    "drawn_workspace",
+    "some_changes",
+]
 
 DRAWN: Final = "admission-workspace-1"
 """The name of what is drawn; another way of drawing gets another number."""
@@ -46,7 +54,27 @@ class Drawn:
 
 
 def drawn_workspace(size: int, *, seed: int) -> Drawn:
-    """So many items: a fifth rests on another, a fifth shares a slot with some other.
+    """A member that left such a workspace and returns into it (see `drawn_items`)."""
+    items = drawn_items(size, seed=seed)
+    departure = capture(
+        (item for item in items if item.epochs.since <= _DEPARTED),
+        _MEMBER,
+        epoch=_DEPARTED,
+        at=_DEPARTED,
+    )
+    returning = drawn_return()
+    checkpoint = merge(departure, difference(departure, items, epoch=_NOW), returning)
+    return Drawn(items, checkpoint)
+
+
+def drawn_return() -> Returning:
+    """The return into it."""
+    who = replace(_MEMBER, purpose="booking")
+    return Returning(cycle="r", who=who, epoch=_NOW, at=_NOW)
+
+
+def drawn_items(size: int, *, seed: int) -> tuple[WorkItem, ...]:
+    """So many items: a fifth rests on another, a fifth may share a slot with some other.
 
     Args:
         size: how many items, the obligations and frontiers among them.
@@ -69,16 +97,7 @@ def drawn_workspace(size: int, *, seed: int) -> Drawn:
                 rests_on=resting,
             )
         )
-    departure = capture(
-        (item for item in items if item.epochs.since <= _DEPARTED),
-        _MEMBER,
-        epoch=_DEPARTED,
-        at=_DEPARTED,
-    )
-    who = replace(_MEMBER, purpose="booking")
-    returning = Returning(cycle="r", who=who, epoch=_NOW, at=_NOW)
-    checkpoint = merge(departure, difference(departure, items, epoch=_NOW), returning)
-    return Drawn(tuple(items), checkpoint)
+    return tuple(items)
 
 
 def some_changes(

@@ -27,7 +27,13 @@ from lapse.admission import (
     further,
 )
 from lapse.signing import HmacKeys
-from lapse_bench.speed.admission_drawn import POLICY, drawn_workspace, some_changes
+from lapse_bench.speed.admission_drawn import (
+    POLICY,
+    drawn_items,
+    drawn_return,
+    drawn_workspace,
+    some_changes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,10 +58,11 @@ def weighed(size: int, *, seed: int, turns: int) -> dict[str, Any]:
         turns: how many samples.
     """
     before = _resident()
-    drawn = drawn_workspace(size, seed=seed)
+    items = tuple(sorted(drawn_items(size, seed=seed), key=lambda item: item.id))
     held = _resident() - before
-    screened = Captured(drawn.checkpoint, replace(POLICY, unsafe_without_inference=True)).next()
-    judged = screened.next({}, {})
+    back = drawn_return()
+    checkpoint = Checkpoint(returning=back, departure="", departed=back.epoch, items=items)
+    judged = Captured(checkpoint, POLICY).next().next({}, {})
     before = _resident()
     gates = [_timed(judged.next) for _ in range(turns)]
     eligible = judged.next()
