@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from secrets import token_bytes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from lapse.contract import A2DC, Demand
 from lapse.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from lapse.admission import Policy
     from lapse.contract import Bounds, EvictionPolicy, FieldRules, Terms
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lapse.stores import Sidecar
 
 __all__ = ["open", "open_store", "sidecar", "trust", "workspace"]
+
+Opened = TypeVar("Opened")
 
 _REMEDY = "pass a path, 'sqlite:///PATH', 'postgresql://…' or 'memory:'"
 
@@ -54,20 +56,11 @@ def open(  # noqa: A001 - lapse.open(...) is how it is called
         LedgerNotTrusted: the ledger is not the one that was anchored.
     """
     from lapse.runtime import Memory  # noqa: PLC0415 - "import lapse" stays light
-    from lapse.storage import RandomIds, SystemClock  # noqa: PLC0415
 
-    time = SystemClock() if clock is None else clock
-    names = RandomIds() if ids is None else ids
-    store = opened = open_store(url, ids=names)
-    try:
-        if anchor is not None:
-            from lapse.storage.anchor import TrustedStore  # noqa: PLC0415
-
-            store = TrustedStore(opened, anchor, clock=time)
+    def made(store: Store, time: Clock, names: Ids) -> Memory:
         return Memory(store, clock=time, ids=names, policy=policy, observers=observers, trust=trust)
-    except BaseException:
-        opened.close()  # a ledger that is not trusted is not left open either
-        raise
+
+    return _over(url, anchor, clock, ids, made)
 
 
 def sidecar(
@@ -92,17 +85,12 @@ def sidecar(
         MissingExtra: the ledger's driver is not installed.
         StoreError: the ledger cannot be opened, or is none of lapse.
     """
-    from lapse.storage import RandomIds, SystemClock  # noqa: PLC0415 - "import lapse" stays light
-    from lapse.stores import Sidecar  # noqa: PLC0415
+    from lapse.stores import Sidecar  # noqa: PLC0415 - "import lapse" stays light
 
-    time = SystemClock() if clock is None else clock
-    names = RandomIds() if ids is None else ids
-    opened = open_store(url, ids=names)
-    try:
+    def made(opened: Store, time: Clock, names: Ids) -> Sidecar:
         return Sidecar(opened, store, clock=time, ids=names, observer=observer)
-    except BaseException:
-        opened.close()
-        raise
+
+    return _over(url, None, clock, ids, made)
 
 
 def trust(
@@ -166,15 +154,13 @@ def workspace(  # noqa: PLR0913 - as many choices as a workspace has, each with 
 
     Args:
         url: as for `open`; a memory of fixes may share the ledger.
-        key: what signs views: the file of an HMAC key, its 32 or more random bytes, or a signer.
-            May be left out for ``memory:``, whose views nobody opens later.
+        key: what signs views: the file of an HMAC key, its 32 or more random bytes, or a signer;
+            may be left out for ``memory:``.
         create_key: make the key file, for the owner's eyes, where there is none.
-        verifier: the keys that views may be signed with; left out, those of the file, or the
-            signer itself if it verifies.
+        verifier: the keys that views may be signed with; left out, the key itself.
         observers: whose receipts count; of nobody, so that nothing is ever shown, when left out.
-        policy: how returns are decided; the strict one for `observers` when left out.
-        judging: who answers what the history does not say; nobody when left out, so that an item
-            that is followed by another is not shown.
+        policy: how returns are decided; left out, the strict one.
+        judging: who answers what the history does not say; left out: nobody, which shows little.
         tenant: whose workspace.
         anchor: as for `open`.
         listeners: who is told about every decision.
@@ -182,28 +168,20 @@ def workspace(  # noqa: PLR0913 - as many choices as a workspace has, each with 
         ids: makes up ids; random ones when left out.
 
     Raises:
-        InvalidValue: the URL names no kind of store, a key is missing or cannot be used, or
-            observers are named beside a policy, which has its own.
+        InvalidValue: URL or key cannot be used, or observers are named beside a policy.
         MissingExtra: the store's driver is not installed.
         StoreError: the store or the key file cannot be opened.
         LedgerNotTrusted: the ledger is not the one that was anchored.
     """
     from lapse.admission import Policy  # noqa: PLC0415 - "import lapse" stays light
     from lapse.runtime import Workspace  # noqa: PLC0415
-    from lapse.storage import RandomIds, SystemClock  # noqa: PLC0415
 
     accepted = frozenset(observers)
-    if policy is not None and accepted:
+    if policy and accepted:
         raise InvalidValue("observers", sorted(accepted), "name them in the policy that is passed")
-    time = SystemClock() if clock is None else clock
-    names = RandomIds() if ids is None else ids
     signer, known = _keys(url, key, verifier, create=create_key)
-    store = opened = open_store(url, ids=names)
-    try:
-        if anchor is not None:
-            from lapse.storage.anchor import TrustedStore  # noqa: PLC0415
 
-            store = TrustedStore(opened, anchor, clock=time)
+    def made(store: Store, time: Clock, names: Ids) -> Workspace:
         return Workspace(
             store,
             clock=time,
@@ -215,6 +193,29 @@ def workspace(  # noqa: PLR0913 - as many choices as a workspace has, each with 
             tenant=tenant,
             listeners=listeners,
         )
+
+    return _over(url, anchor, clock, ids, made)
+
+
+def _over(
+    url: str | Path,
+    anchor: Anchor | None,
+    clock: Clock | None,
+    ids: Ids | None,
+    made: Callable[[Store, Clock, Ids], Opened],
+) -> Opened:
+    """What is made over a store, which is closed again when it cannot be made."""
+    from lapse.storage import RandomIds, SystemClock  # noqa: PLC0415 - "import lapse" stays light
+
+    time = SystemClock() if clock is None else clock
+    names = RandomIds() if ids is None else ids
+    store = opened = open_store(url, ids=names)
+    try:
+        if anchor is not None:
+            from lapse.storage.anchor import TrustedStore  # noqa: PLC0415 - as above
+
+            store = TrustedStore(opened, anchor, clock=time)
+        return made(store, time, names)
     except BaseException:
         opened.close()  # a ledger that is not trusted is not left open either
         raise

@@ -6,7 +6,7 @@ Where headings are is compared with another parser of CommonMark.
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -141,6 +141,7 @@ def test_what_lapsed_is_not_there_and_the_rest_is(source: str, data: st.DataObje
 
 
 @settings(max_examples=200, deadline=None)
+@example(["* * *", "words", "==="])
 @given(st.lists(LINES, max_size=10))
 def test_headings_are_where_another_parser_finds_them(lines: list[str]) -> None:
     source = "\n".join(lines)

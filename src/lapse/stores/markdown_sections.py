@@ -41,9 +41,8 @@ _TAG = re.compile(
 _ANY_TAG = re.compile(
     r" {0,3}(?:<[a-z][a-z0-9-]*(?:\s[^<>]*)?>|</[a-z][a-z0-9-]*\s*>)\s*$", re.IGNORECASE
 )
-_NO_PARAGRAPH = re.compile(
-    r" {0,3}(?:[-+*](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|>|(?:[-*_][ \t]*){3,}$)"
-)
+_RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_NO_PARAGRAPH = re.compile(r" {0,3}(?:[-+*](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|>)")
 _MARK = re.compile(r"<!-- lapse:lapsed (\{.*\}) -->$")
 _DEEPEST = 6
 _REMEDY = "pass text without headings, open fences or comments, and without blank lines around it"
@@ -305,8 +304,12 @@ def _headings(lines: tuple[str, ...], start: int) -> Iterator[tuple[int, int, in
             title = " ".join(_bare(one).strip() for one in lines[top:number])
             yield top, number + 1, 1 if under[1][0] == "=" else 2, title
             paragraph = 0
-        elif not line.strip() or (not paragraph and line.startswith(("    ", "\t"))):
-            paragraph = 0  # a blank line, or code
+        elif (
+            not line.strip()
+            or _RULE.match(line)
+            or (not paragraph and line.startswith(("    ", "\t")))
+        ):
+            paragraph = 0  # a blank line, a rule across the page, or code
         elif _NO_PARAGRAPH.match(line):
             paragraph, plain = 1, False
         else:
