@@ -49,6 +49,12 @@ def test_a_belief_stays_between_what_was_seen_and_what_is_believed_in_the_end(
     assert low - 1e-12 <= float(relaxed(seen, age, rates)) <= high + 1e-12
 
 
+@given(CHANCES, AGES, RATES)
+def test_what_one_version_loses_the_other_gains(seen: float, age: float, rates: Rates) -> None:
+    other = relaxed(1.0 - seen, age, rates.reversed)
+    assert float(other) == pytest.approx(1.0 - float(relaxed(seen, age, rates)), abs=1e-9)
+
+
 @given(CHANCES, CHANCES, RATES)
 def test_the_time_until_a_belief_is_the_time_at_which_it_is_held(
     seen: float, wanted: float, rates: Rates

@@ -8,6 +8,7 @@ from lapse.upkeep.accounts import Account, Bucket, Unlimited, Window
 from lapse.upkeep.beliefs import Grounding, Rates, reading, relaxed, until
 from lapse.upkeep.estimates import Learned, RateGrid
 from lapse.upkeep.gate import Candidate, Clause, Hold, Spend, decide
+from lapse.upkeep.grades import DEFER, Grade, Look, choose
 from lapse.upkeep.indices import (
     Coverage,
     closed_form,
@@ -21,25 +22,32 @@ from lapse.upkeep.indices import (
 from lapse.upkeep.iteration import Numeric, Setting, bound, numeric, stationary_value
 from lapse.upkeep.numbers import Flags, Floats, Integers, Numbers
 from lapse.upkeep.values import Stakes, doubt, noisy_value, partial_value, regret
+from lapse.upkeep.versions import Finding, Repair, Response, close, fits, respond, versions
 from lapse.upkeep.wages import Pay, Wage
 
 __all__ = [
+    "DEFER",
     "Account",
     "Bucket",
     "Candidate",
     "Clause",
     "Coverage",
+    "Finding",
     "Flags",
     "Floats",
+    "Grade",
     "Grounding",
     "Hold",
     "Integers",
     "Learned",
+    "Look",
     "Numbers",
     "Numeric",
     "Pay",
     "RateGrid",
     "Rates",
+    "Repair",
+    "Response",
     "Setting",
     "Spend",
     "Stakes",
@@ -47,11 +55,14 @@ __all__ = [
     "Wage",
     "Window",
     "bound",
+    "choose",
+    "close",
     "closed_form",
     "covered",
     "decide",
     "doubt",
     "durability",
+    "fits",
     "myopic",
     "noisy_value",
     "numeric",
@@ -59,9 +70,11 @@ __all__ = [
     "reading",
     "regret",
     "relaxed",
+    "respond",
     "stationary_value",
     "trip",
     "until",
     "usage",
+    "versions",
     "worth",
 ]

@@ -54,6 +54,11 @@ class Rates:
         total = self.total
         return np.divide(self.out, total, out=np.zeros_like(total), where=total > 0)
 
+    @property
+    def reversed(self) -> Rates:
+        """The same atom seen from the other regime, for when its version is the one served."""
+        return Rates(self.back, self.out)
+
     def without_return(self) -> Rates:
         """The same rates in a world that never comes back."""
         return Rates(self.out, np.zeros_like(np.asarray(self.back, dtype=np.float64)))
