@@ -21,7 +21,16 @@ from lapse.upkeep.indices import (
 )
 from lapse.upkeep.iteration import Numeric, Setting, bound, numeric, stationary_value
 from lapse.upkeep.numbers import Flags, Floats, Integers, Numbers
-from lapse.upkeep.values import Stakes, doubt, noisy_value, partial_value, regret
+from lapse.upkeep.schedule import Schedule, Watch
+from lapse.upkeep.values import (
+    Stakes,
+    doubt,
+    doubt_band,
+    noisy_value,
+    partial_value,
+    regret,
+    regret_band,
+)
 from lapse.upkeep.versions import Finding, Repair, Response, close, fits, respond, versions
 from lapse.upkeep.wages import Pay, Wage
 
@@ -48,11 +57,13 @@ __all__ = [
     "Rates",
     "Repair",
     "Response",
+    "Schedule",
     "Setting",
     "Spend",
     "Stakes",
     "Unlimited",
     "Wage",
+    "Watch",
     "Window",
     "bound",
     "choose",
@@ -61,6 +72,7 @@ __all__ = [
     "covered",
     "decide",
     "doubt",
+    "doubt_band",
     "durability",
     "fits",
     "myopic",
@@ -69,6 +81,7 @@ __all__ = [
     "partial_value",
     "reading",
     "regret",
+    "regret_band",
     "relaxed",
     "respond",
     "stationary_value",

@@ -175,6 +175,14 @@ class Grounding:
         """How many atoms each item rests on."""
         return np.diff(self.starts, append=len(self.atoms))
 
+    def only(self, items: Integers) -> Grounding:
+        """The grounding of some items, in the order given; atoms keep their numbers."""
+        sizes = self.sizes[items]
+        starts = np.cumsum(sizes) - sizes
+        places: Integers = np.arange(int(sizes.sum()))
+        places += np.repeat(self.starts[items] - starts, sizes)
+        return Grounding(self.atoms[places], starts)
+
     def stale(self, beliefs: Floats, among: Flags | None = None) -> Floats:
         """The chance that an item does not hold, for each item.
 
@@ -185,9 +193,15 @@ class Grounding:
         Raises:
             InvalidValue: a belief is no chance.
         """
-        holds = 1.0 - chance("beliefs", beliefs)
+        believed = chance("beliefs", beliefs)
         if among is not None:
-            holds = np.where(among, holds, 1.0)
+            believed = np.where(among, believed, 0.0)
+        return self.together(believed[self.atoms])
+
+    def together(self, believed: Floats) -> Floats:
+        """As `stale`, from one belief for each place in `atoms`."""
         if not len(self):
             return np.zeros(0)
-        return 1.0 - np.multiply.reduceat(holds[self.atoms], self.starts)
+        with np.errstate(divide="ignore"):  # what is known to be gone
+            holding = np.log1p(-believed)
+        return -np.expm1(np.add.reduceat(holding, self.starts))  # a small chance keeps its digits

@@ -22,7 +22,15 @@ from lapse.upkeep.numbers import Flags, Floats, Numbers, chance, nonnegative
 if TYPE_CHECKING:
     from lapse.upkeep.beliefs import Grounding
 
-__all__ = ["Stakes", "doubt", "noisy_value", "partial_value", "regret"]
+__all__ = [
+    "Stakes",
+    "doubt",
+    "doubt_band",
+    "noisy_value",
+    "partial_value",
+    "regret",
+    "regret_band",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,40 @@ def regret(stale: Numbers, stakes: Stakes, *, on_file: Numbers | Flags = 0.0) ->
     this = (1.0 - stale) * stakes.gain - stale * stakes.loss
     other = np.where(on_file, stale * stakes.gain - (1.0 - stale) * stakes.loss, 0.0)
     return np.asarray(stakes.gain) - np.maximum(0.0, np.maximum(this, other))
+
+
+def doubt_band(needed: Numbers, stakes: Stakes) -> tuple[Floats, Floats]:
+    """Between which beliefs `doubt` is at least `needed`; the lower is above 1 where it never is.
+
+    Args:
+        needed: what a look has to be worth for one use; infinity is never reached.
+        stakes: what one use is about.
+    """
+    low, high = _share(needed, stakes.loss), 1.0 - _share(needed, stakes.gain)
+    return np.where(low <= high, low, np.inf), high
+
+
+def regret_band(
+    needed: Numbers, stakes: Stakes, *, on_file: Numbers | Flags = 0.0
+) -> tuple[Floats, Floats]:
+    """Between which beliefs `regret` is at least `needed`; the lower is above 1 where it never is.
+
+    Args:
+        needed: what a look has to be worth for one use; infinity is never reached.
+        stakes: what one use is about.
+        on_file: whether the version that holds otherwise is remembered, too.
+    """
+    low = _share(needed, np.add(stakes.gain, stakes.loss))
+    high = np.where(on_file, 1.0 - low, 1.0)
+    reached = (low <= high) & (np.asarray(needed) <= stakes.gain)
+    return np.where(reached, low, np.inf), high
+
+
+def _share(part: Numbers, whole: Numbers) -> Floats:
+    """A part of a whole; infinite where there is no whole."""
+    part, whole = np.broadcast_arrays(np.asarray(part, dtype=np.float64), whole)
+    with np.errstate(over="ignore"):  # of next to nothing, more than any number: infinity
+        return np.divide(part, whole, out=np.full(part.shape, np.inf), where=whole > 0)
 
 
 def noisy_value(
