@@ -7,8 +7,8 @@ what is due, and a receipt the items that rest on the atom.
 
 Rules:
 
-1. `due` names every item whose index is at the entry or above it, and no other; what is of no use is
-   never named.
+1. `due` names every item whose index is at the entry or above it, and no other; what is of no use
+   is never named.
 2. Items on several atoms whose beliefs move in opposite ways are woken by a bound that may be too
    early; one that was woken in vain is not woken again before a `grain` of time has passed, so it
    may be named late by as much.

@@ -77,6 +77,20 @@ def test_what_is_planned_anew_for_later_holds_up_nobody() -> None:
     assert 0 in plan.due(1.5 * first + 1.5)
 
 
+def test_what_comes_next_is_told_after_receipts_as_before() -> None:
+    plan = schedule([[atom] for atom in range(40)])
+    first = plan.upcoming
+    for time in (1.0, 2.0):
+        plan.observe(one(0), 0.0, now=time)
+    assert plan.upcoming == first
+    for atom in range(1, 40):
+        plan.observe(one(atom), 0.0, now=3.0)
+    assert plan.upcoming == pytest.approx(first + 2.0)
+    plan.need(one(0), 0.0, now=3.0)
+    assert plan.upcoming == pytest.approx(first + 3.0)
+    assert 0 not in plan.due(first + 3.0)
+
+
 def test_a_receipt_about_one_atom_plans_all_items_on_it() -> None:
     plan = schedule([[0, 1], [1], [2]])
     assert plan.due(plan.upcoming).tolist() == [0]

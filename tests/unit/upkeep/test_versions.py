@@ -172,6 +172,9 @@ def test_what_rests_on_something_that_lapsed_is_suspended_once() -> None:
     memory.look("9", seen("12", at=5), repair=price("12", at=5))
     wanted = {"8": "superseded", "9": "superseded", "sum": "suspended", "total": "suspended"}
     assert memory.statuses() == {**wanted, "8": "suspended", "12": "active"}
+    assert found(memory.look("8", seen("8", at=6))) == (Finding.RETURNED, "8")
+    memory.look("8", seen("12", at=7))
+    assert memory.statuses() == {**wanted, "8": "suspended", "12": "active"}
 
 
 def test_without_a_digest_only_the_version_in_use_can_be_confirmed() -> None:
