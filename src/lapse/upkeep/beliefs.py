@@ -175,9 +175,15 @@ class Grounding:
         """How many atoms each item rests on."""
         return np.diff(self.starts, append=len(self.atoms))
 
+    def sizes_of(self, items: Integers) -> Integers:
+        """How many atoms each of some items rests on; the others cost nothing."""
+        last = items + 1 == len(self)
+        ends = np.where(last, len(self.atoms), self.starts[np.where(last, 0, items + 1)])
+        return ends - self.starts[items]
+
     def only(self, items: Integers) -> Grounding:
         """The grounding of some items, in the order given; atoms keep their numbers."""
-        sizes = self.sizes[items]
+        sizes = self.sizes_of(items)
         starts = np.cumsum(sizes) - sizes
         places: Integers = np.arange(int(sizes.sum()))
         places += np.repeat(self.starts[items] - starts, sizes)

@@ -225,7 +225,7 @@ class Schedule:
         """Set the times of some items, and put them in their order."""
         when = self._now + self._crossings(items)
         if in_vain:
-            bounded = (self._watch.grounding.sizes[items] > 1) | (when == self._now)
+            bounded = (self._watch.grounding.sizes_of(items) > 1) | (when == self._now)
             when = np.where(bounded, np.maximum(when, self._now + self._grain), when)
         self._when[items], self._priced[items] = when, self._entry
         if len(items) * _MANY > len(self._when):
@@ -267,7 +267,7 @@ class Schedule:
         else:
             low, high = doubt_band(needed, stakes)
         found, possible = np.full(len(items), np.inf), low <= 1.0
-        alone = watch.grounding.sizes[items] == 1
+        alone = watch.grounding.sizes_of(items) == 1
         for chosen, crossing in (
             (np.flatnonzero(possible & alone), self._of_one),
             (np.flatnonzero(possible & ~alone), self._of_several),

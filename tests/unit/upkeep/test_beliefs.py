@@ -59,6 +59,9 @@ def test_an_item_holds_while_all_its_atoms_do() -> None:
     first = np.array([True, True, False])
     assert grounding.stale(beliefs, first).tolist() == pytest.approx([0.1, 0.2, 0.0])
     assert grounding.sizes.tolist() == [1, 2, 1]
+    some = np.array([2, 1, 0])
+    assert grounding.sizes_of(some).tolist() == [1, 2, 1]
+    assert grounding.only(some).stale(beliefs).tolist() == pytest.approx([0.5, 0.6, 0.1])
     assert Grounding.single(2).stale(beliefs).tolist() == pytest.approx([0.1, 0.2])
     assert Grounding.of([]).stale(beliefs).tolist() == []
 
