@@ -78,6 +78,17 @@ def test_a_look_says_on_average_what_was_believed_before(
     assert float(after) == pytest.approx(belief, abs=1e-9)
 
 
+@given(st.lists(st.floats(0.001, 1.0), min_size=3, max_size=3))
+def test_news_of_an_item_says_on_average_what_was_believed_of_its_atoms(
+    beliefs: list[float],
+) -> None:
+    item, held = Grounding.of([[0, 1, 2]]), np.array(beliefs)
+    stale = item.stale(held)[0]
+    after = stale * item.witnessed(0, held, holds=False)
+    after += (1 - stale) * item.witnessed(0, held, holds=True)
+    assert after.tolist() == pytest.approx(beliefs)
+
+
 @given(STAKES, CHANCES)
 def test_doubt_has_one_peak_where_serving_stops(stakes: Stakes, stale: float) -> None:
     peak = float(stakes.threshold)

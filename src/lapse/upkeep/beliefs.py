@@ -212,3 +212,27 @@ class Grounding:
         with np.errstate(divide="ignore"):  # what is known to be gone
             holding = np.log1p(-believed)
         return -np.expm1(np.add.reduceat(holding, self.starts))  # a small chance keeps its digits
+
+    def witnessed(self, item: int, beliefs: Floats, *, holds: bool) -> Floats:
+        """The beliefs about an item's atoms after it was seen as a whole, in the order of `atoms`.
+
+        An item that holds clears all its atoms. One that does not blames each by what was believed
+        of it: exact for each atom, though what is then known of two together is more than that. So
+        a cause that several items share is an atom of its own that all of them rest on, and news
+        about one item says something about the others.
+
+        Args:
+            item: its number.
+            beliefs: the chance of regime 1 of each atom before.
+            holds: what was seen.
+
+        Raises:
+            InvalidValue: a belief is no chance.
+        """
+        one = self.only(np.array([item]))
+        believed = chance("beliefs", beliefs)[one.atoms]
+        if holds:
+            return np.zeros(len(believed))
+        stale = one.together(believed)
+        # Where it could not have happened, nobody is more to blame than another.
+        return np.divide(believed, stale, out=np.ones(len(believed)), where=stale > 0)

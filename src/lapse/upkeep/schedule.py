@@ -21,17 +21,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from lapse.errors import InvalidValue
-from lapse.upkeep.beliefs import Rates, relaxed, until
+from lapse.upkeep.beliefs import Grounding, Rates, relaxed, until
 from lapse.upkeep.numbers import Flags, Floats, Integers, Numbers, chance, nonnegative, positive
 from lapse.upkeep.values import Stakes, doubt, doubt_band, regret, regret_band
-
-if TYPE_CHECKING:
-    from lapse.upkeep.beliefs import Grounding
 
 __all__ = ["Schedule", "Watch"]
 
@@ -187,6 +184,18 @@ class Schedule:
         starts, ends = self._on_starts[atoms], self._on_starts[atoms + 1]
         places = [self._on[start:end] for start, end in zip(starts, ends, strict=True)]
         self._again(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *places])))
+
+    def used(self, item: int, *, holds: bool, now: float) -> None:
+        """Take in what a use of an item has shown of it as a whole, as `Grounding.witnessed` says.
+
+        Raises:
+            InvalidValue: `now` lies in the past.
+        """
+        self._pass(now)
+        atoms = self._watch.grounding.only(np.array([item])).atoms
+        alone = Grounding.of([range(len(atoms))])
+        after = alone.witnessed(0, self._believed(atoms, now), holds=holds)
+        self.observe(atoms, after, now=now)
 
     def need(self, items: Integers, uses: Numbers, *, now: float) -> None:
         """Change for how many uses a resolved doubt about some items is good.

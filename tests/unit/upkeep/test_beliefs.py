@@ -66,6 +66,18 @@ def test_an_item_holds_while_all_its_atoms_do() -> None:
     assert Grounding.of([]).stale(beliefs).tolist() == []
 
 
+def test_news_of_one_item_says_something_about_others_with_the_same_cause() -> None:
+    shops = Grounding.of([[0, 2], [1, 2]])  # a price each, and the feed under both
+    beliefs = np.array([0.05, 0.05, 0.2])
+    before = shops.stale(beliefs)[1]
+    gone, fine = beliefs.copy(), beliefs.copy()
+    gone[[0, 2]] = shops.witnessed(0, beliefs, holds=False)
+    fine[[0, 2]] = shops.witnessed(0, beliefs, holds=True)
+    assert gone[2] == pytest.approx(0.2 / 0.24)
+    assert shops.stale(gone)[1] > 0.8 > before > shops.stale(fine)[1]
+    assert shops.witnessed(0, np.zeros(3), holds=False).tolist() == [1.0, 1.0]
+
+
 def test_bad_input_is_named() -> None:
     with pytest.raises(InvalidValue, match="out is -1"):
         Rates(-1.0, 0.0)

@@ -98,6 +98,16 @@ def test_a_receipt_about_one_atom_plans_all_items_on_it() -> None:
     assert plan.due(21.0).tolist() == [2]
 
 
+def test_a_use_shows_an_item_as_a_whole() -> None:
+    plan = schedule([[0, 1], [1]])
+    when = plan.upcoming
+    plan.used(0, holds=True, now=when)
+    assert plan.stale(np.array([0, 1])).tolist() == [0.0, 0.0]
+    plan.used(0, holds=False, now=2 * when)
+    item, atom = plan.stale(np.array([0, 1]))
+    assert 0.5 < atom < item < 1.0
+
+
 def test_what_is_gone_is_worth_nothing_until_it_may_be_back() -> None:
     plan = schedule([[0]])
     plan.observe(one(0), 1.0, now=1.0)
