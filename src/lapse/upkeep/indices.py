@@ -24,7 +24,17 @@ from lapse.upkeep.numbers import Floats, Integers, Numbers, nonnegative, positiv
 if TYPE_CHECKING:
     from lapse.upkeep.numbers import Flags
 
-__all__ = ["Coverage", "closed_form", "covered", "durability", "myopic", "trip", "usage", "worth"]
+__all__ = [
+    "Coverage",
+    "closed_form",
+    "covered",
+    "durability",
+    "located",
+    "myopic",
+    "trip",
+    "usage",
+    "worth",
+]
 
 
 class Coverage(StrEnum):
@@ -84,6 +94,20 @@ def trip(distance: Numbers, *, both_ways: bool) -> Floats:
         InvalidValue: a distance is negative.
     """
     return nonnegative("distance", distance) * (2.0 if both_ways else 1.0) + 1.0
+
+
+def located(cost: Numbers, locality: Numbers) -> Floats:
+    """What a look costs from where one stands: its price, discounted by locality (xi).
+
+    Args:
+        cost: actions of the look for whoever comes from afar.
+        locality: the share of them that is left to pay, above 0 and at most 1.
+
+    Raises:
+        InvalidValue: the cost is not above 0, or the locality is out of bounds.
+    """
+    positive("locality", locality)
+    return positive("cost", cost) * within("locality", locality, 0.0, 1.0, "pass at most 1")
 
 
 def worth(

@@ -17,6 +17,7 @@ from lapse.upkeep import (
     covered,
     doubt,
     durability,
+    located,
     myopic,
     numeric,
     regret,
@@ -80,6 +81,13 @@ def test_a_resolved_doubt_lasts_until_the_first_of_three_ends() -> None:
 def test_the_way_back_is_paid_for_where_one_says_so() -> None:
     assert trip(np.array([0.0, 3.0]), both_ways=False).tolist() == [1.0, 4.0]
     assert trip(np.array([0.0, 3.0]), both_ways=True).tolist() == [1.0, 7.0]
+
+
+def test_on_the_spot_a_dear_look_costs_an_action() -> None:
+    assert located(np.array([4.0, 4.0]), np.array([0.25, 1.0])).tolist() == [1.0, 4.0]
+    for locality in (0.0, 1.5):
+        with pytest.raises(InvalidValue, match="locality"):
+            located(4.0, locality)
 
 
 def test_what_is_needed_now_counts_as_one_use() -> None:
