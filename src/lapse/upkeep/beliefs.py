@@ -98,7 +98,9 @@ def until(seen: Numbers, wanted: Numbers, rates: Rates) -> Floats:
     suspicion, total = rates.suspicion, rates.total
     left, all_of_it = wanted - suspicion, seen - suspicion
     # Where the two differ by less than a float can tell from here, no time passes in between.
-    on_the_way = (left * all_of_it > 0) & (abs(left) <= abs(all_of_it)) & (total > 0)
+    on_the_way = (
+        (np.sign(left) * np.sign(all_of_it) > 0) & (abs(left) <= abs(all_of_it)) & (total > 0)
+    )
     left, all_of_it, total = np.broadcast_arrays(left, all_of_it, total)
     ratio = np.divide(left, all_of_it, out=np.ones(left.shape), where=on_the_way)
     time = np.divide(-np.log(ratio) + 0.0, total, out=np.full(left.shape, np.inf), where=on_the_way)
