@@ -81,3 +81,27 @@ def test_a_part_of_a_row_is_evicted_record_by_record_and_whole_rows_at_once() ->
     assert list(state) == []
     assert list(state.index) == []
     assert scribe.store.state() == state
+
+
+def test_what_was_dropped_with_its_row_is_nowhere_before_it_is_swept() -> None:
+    gone: set[str] = set()
+    index = Index(gone)
+    other_row = Source.row("i", "t", "other")
+    rows = {"a": ROW, "b": ROW, "c": other_row}
+    records = {
+        name: replace(sample(name), stamps=(Stamp(row, "1"), Stamp(PREMISE, "1")))
+        for name, row in rows.items()
+    }
+    for record in records.values():
+        index.add(record)
+    row = index.row(ROW)
+    assert row is not None
+    index.drop(ROW, row)
+    gone.update(row.ids)
+    living = index.on(PREMISE)
+    assert (list(living), len(living)) == (["c"], 1)
+    assert ("a" in living, "c" in living) == (False, True)
+    for name in ("a", "b"):
+        index.sweep(records[name])
+        gone.remove(name)
+    assert list(index.on(PREMISE)) == ["c"]
