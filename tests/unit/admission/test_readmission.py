@@ -89,6 +89,14 @@ def test_whoever_is_not_asked_about_what_came_is_out() -> None:
     assert list(again.scans()) == [Scan(HOTEL, (STORM, FLOOD)), Scan(STORM, (FLOOD,))]
 
 
+def test_a_look_that_answers_nothing_leaves_everything_to_be_asked() -> None:
+    again = begun(*OWED, HOTEL, STORM)
+    again.look({})
+    assert again.scanned == {}
+    assert list(again.scans()) == [Scan(HOTEL, (STORM,))]
+    assert reasons(again) == {"h": (Reason.UNSCANNED,)}
+
+
 def test_one_look_at_what_came_stands_for_a_scan_of_each() -> None:
     again = begun(*OWED, HOTEL, STORM)
     again.look({"h": ()})
