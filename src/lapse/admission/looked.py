@@ -276,7 +276,7 @@ class Looked:
         first, end = sorted((was.usually, now.usually))
         special = {item.id for slot in (was.slot, now.slot) for item in self._links.in_slot(slot)}
         about = special.union(self._asked.between(first, end))
-        for name in about & self._open - self.scanned.keys():
+        for name in [n for n in about if n in self._open and n not in self.scanned]:
             item = self._items[name]
             if now.covers(item) and not was.covers(item):
                 self._keep(name, ())  # nothing had come after it: what came since is all
